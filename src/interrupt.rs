@@ -2,10 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::flag::register_conditional_shutdown;
 use stablebench_replica::text::note;
 
 /// The longest time until Ctrl-C is noticed.
@@ -51,6 +53,13 @@ pub fn stoppable<T>(
 ) -> anyhow::Result<(T, bool)> {
     WORK_ONLY.store(true, Ordering::Relaxed);
     listen_quietly()?;
+    static SHUT: AtomicBool = AtomicBool::new(false);
+    if !SHUT.swap(true, Ordering::Relaxed) {
+        // What ends the session ends the program, too.
+        for (signal, code) in [(SIGTERM, 143), (SIGHUP, 129)] {
+            register_conditional_shutdown(signal, code, Arc::new(AtomicBool::new(true)))?;
+        }
+    }
     let set =
         |stop| std::mem::replace(&mut *WORK.lock().unwrap_or_else(PoisonError::into_inner), stop);
     ENDED.store(false, Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! `stablebench sql`: files, options and standard input, and what goes wrong.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -158,7 +159,7 @@ fn an_error_ends_the_run_with_its_place() {
     let output = sql(&["bad.sql"], path);
     failed(
         &output,
-        "error: bad.sql, line 3: no such table: nosuch\n  INSERT INTO nosuch VALUES (1);",
+        "stablebench: bad.sql, line 3: no such table: nosuch\n  INSERT INTO nosuch VALUES (1);",
     );
     assert!(!stdout(&output).contains("SELECT 2"), "{}", stdout(&output));
     let output = sql(&["bad.sql", "--keep-going"], path);
@@ -166,10 +167,22 @@ fn an_error_ends_the_run_with_its_place() {
     assert!(stdout(&output).contains("SELECT 2"), "{}", stdout(&output));
     failed(&sql(&["-c", "SELECT 1; SELEC 2; SELECT 3"], path), "near \"SELEC\": syntax error");
     let output = typed(b"SELECT 1;\n.nothing\nSELECT 7;", &["--mode=list"], path);
-    failed(&output, "standard input, line 2: .nothing");
+    failed(&output, "stablebench: standard input, line 2: there is no command .nothing");
     assert_eq!(stdout(&output), "1\n");
-    failed(&typed(b"BEGIN; SELECT 1;", &[], path), "the open transaction has no COMMIT");
-    failed(&sql(&["missing.sql"], path), "cannot read missing.sql");
+    failed(
+        &typed(b"\nBEGIN; SELECT 1;", &[], path),
+        "stablebench: standard input, line 2: the open transaction has no COMMIT",
+    );
+    // One error, of the statement and not of what ends its transaction.
+    let output = typed(b"BEGIN;\nSELECT 1;\nSELECT 1 / x;\nCOMMIT;", &["--mode=list"], path);
+    let message = failed(&output, "stablebench: standard input, line 3: no such column: x");
+    assert_eq!(message.matches("stablebench: ").count(), 1, "{message}");
+    let output = typed(b"SELECT 1;\n.read bad.sql\n", &[], path);
+    let message = failed(&output, "stablebench: bad.sql, line 3: no such table: nosuch");
+    assert_eq!(message.matches("stablebench: ").count(), 1, "{message}");
+    let output = sql(&["missing.sql"], path);
+    failed(&output, "cannot read missing.sql");
+    assert_eq!(stdout(&output), "", "an empty table");
 }
 
 #[test]
@@ -203,7 +216,7 @@ fn an_endless_statement_reaches_the_limit() {
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
     let args = ["--mode=list", "--keep-going", "-c", endless, "-c", "SELECT 5"];
     let output = sql(&args, folder.path());
-    let error = "Error: WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FRO…: it needs more than \
+    let error = "stablebench: WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FRO…: it needs more than \
                  40 000 000 000 instructions, the limit of a message, and had no effect";
     failed(&output, error);
     assert_eq!(stdout(&output), "5\n", "the session goes on");
@@ -264,6 +277,190 @@ fn databases_are_loaded_and_saved() {
     failed(&output, "cannot save the database to /dev/full: No space left on device");
     assert!(stdout(&output).ends_with("t\n"), "{}", stdout(&output));
     failed(&sql(&["-c", "SELECT 1", "--save-db=schema.sql/x"], path), "cannot save the database");
+    failed(&sql(&["-c", "SELECT 1", "--save-db=nosuch/x"], path), "there is no folder nosuch");
+    assert!(!path.join("nosuch").exists());
+    // A database without tables is one, too.
+    saved(&["-c", ".save empty.sqlite"]);
+    assert!(fs::read(path.join("empty.sqlite")).unwrap().starts_with(b"SQLite format 3\0"));
+    write("nothing.sqlite", b"");
+    for database in ["empty", "nothing"] {
+        let database = format!("--db={database}.sqlite");
+        assert_eq!(saved(&[&database, "-c", "CREATE TABLE t(a)", "-c", ".tables"]), "t\n");
+    }
+    // Engines that cannot save are refused before anything is executed.
+    for args in [
+        &["--engine=sqlite-vfs", "-c", "SELECT 5"][..],
+        &["-c", ".engine sqlite-vfs", "-c", "SELECT 5"],
+    ] {
+        let output = sql(&[args, &["--mode=list", "--save-db=c.sqlite"]].concat(), path);
+        failed(&output, "sqlite-vfs does not store its database as a file");
+        assert_eq!(stdout(&output), "");
+    }
+    let output = sql(&["--engine=sqlite-vfs", "-c", ".save c.sqlite"], path);
+    failed(&output, "sqlite-vfs does not store its database as a file");
+}
+
+/// The tables are in an order in which rows would come before those that they refer to.
+const REFERENCES: &str = "CREATE TABLE b(x INTEGER PRIMARY KEY);
+    CREATE TABLE a(x REFERENCES b(x), me INTEGER PRIMARY KEY, up REFERENCES a(me));
+    INSERT INTO b VALUES (1); INSERT INTO a VALUES (1, 2, NULL), (1, 1, 2);";
+
+#[test]
+fn tables_that_refer_to_others_are_taken_along() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let look = ["--mode=list", "-c", "SELECT * FROM a", "-c", "PRAGMA foreign_keys"];
+    succeeded(&sql(&["-c", REFERENCES, "--save-db=a.sqlite"], path));
+    for (engine, checks) in [("sqlite-vfs", 1), ("doltlite", 0)] {
+        let args = [&["--db=a.sqlite", "--engine", engine], &look[..]].concat();
+        assert_eq!(succeeded(&sql(&args, path)), format!("1|1|2\n1|2|\n{checks}\n"), "{engine}");
+    }
+    // doltlite lists its tables by their names.
+    for engine in ["sqlite", "sqlite-vfs"] {
+        let (to, dump) = (format!(".engine {engine}"), ".dump");
+        let args = [&["--db=a.sqlite", "--engine=doltlite", "-c", &to], &look[..]].concat();
+        let rows = succeeded(&sql(&args, path));
+        assert!(rows.ends_with("\n1|1|2\n1|2|\n1\n"), "{engine}: {rows}");
+        let dump = sql(&["--db=a.sqlite", "--engine=doltlite", "-c", dump], path);
+        fs::write(path.join("dump.sql"), succeeded(&dump)).unwrap();
+        let args = ["--setup=dump.sql", "--engine", engine, look[0], look[1], look[2]];
+        assert_eq!(succeeded(&sql(&args, path)), "1|1|2\n1|2|\n", "{engine}");
+    }
+    let script = ["--db=a.sqlite", "--builtin=select-only", "--transactions=1"];
+    failed(&sql(&script, path), "--db: sqlite-vfs does not store its database as a file");
+}
+
+/// Compute and pages are the parts of the instructions of each statement.
+#[test]
+fn no_statement_has_more_pages_than_instructions() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let statements = "CREATE TABLE t(a INTEGER PRIMARY KEY, b);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+        INSERT INTO t SELECT i, 'x' || i FROM n;
+        SELECT * FROM t; SELECT zeroblob(900000);
+        BEGIN; SELECT count(*) FROM t; UPDATE t SET b = 'y' WHERE a < 5; SELECT * FROM t; COMMIT;
+        BEGIN; INSERT INTO t VALUES (5000, zeroblob(300000)); SELECT b FROM t WHERE a = 5000; ROLLBACK;
+        BEGIN; COMMIT;
+        SELECT * FROM t WHERE a = 4;";
+    let script = "BEGIN;\nSELECT zeroblob(900000);\nSELECT * FROM t LIMIT 500;\n\
+                  UPDATE t SET b = 'z' WHERE a = 7;\nEND;\nSELECT 1;";
+    fs::write(path.join("s.sql"), statements).unwrap();
+    fs::write(path.join("tx.sql"), script).unwrap();
+    for engine in ["sqlite", "sqlite-vfs", "doltlite"] {
+        let json = succeeded(&sql(&["s.sql", "--format=json", "--engine", engine], path));
+        let all: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+        assert_eq!(all.len(), 16);
+        for one in &all {
+            let of = |key: &str| one[key].as_u64().unwrap_or_else(|| panic!("{engine}: {one}"));
+            let pages = of("heap_pages") + of("stable_pages");
+            assert!(pages < of("instructions"), "{engine}: {one}");
+        }
+        for per_message in ["--per-message=1", "--per-message=2"] {
+            let (engines, setup) = (format!("--engines={engine}"), "--setup=s.sql");
+            let args = ["--script=tx.sql", setup, &engines, per_message, "--transactions=3"];
+            let csv = succeeded(&sql(&[&args[..], &["--format=csv"]].concat(), path));
+            let mut reader = csv::Reader::from_reader(csv.as_bytes());
+            let mut seen = 0;
+            for line in reader.deserialize::<BTreeMap<String, String>>() {
+                let line = line.unwrap();
+                if line["section"] == "harness" {
+                    continue;
+                }
+                let of = |name: &str| -> u64 {
+                    let cell = line[name].parse();
+                    cell.unwrap_or_else(|_| panic!("{name} in {engine}: {line:?}"))
+                };
+                let parts = ["work_compute", "work_heap_pages", "work_stable_pages"].map(of);
+                assert_eq!(parts.iter().sum::<u64>(), of("instructions"), "{engine}: {line:?}");
+                seen += 1;
+            }
+            assert_eq!(seen, 7, "{csv}");
+        }
+    }
+}
+
+#[test]
+fn an_open_transaction_is_not_lost() {
+    let folder = project();
+    let path = folder.path();
+    for command in [".open", ".upgrade", ".save x.db", ".config cache_size=5", ".engine sqlite-vfs"]
+    {
+        let text = format!("CREATE TABLE t(a);\nBEGIN;\nINSERT INTO t VALUES (7);\n{command}\n");
+        let rest = "COMMIT;\nSELECT a FROM t;";
+        let output =
+            typed(format!("{text}{rest}").as_bytes(), &["--keep-going", "--mode=list"], path);
+        failed(&output, "line 4: a transaction is open; end it with COMMIT or ROLLBACK");
+        assert_eq!(stdout(&output), "7\n", "{command}");
+    }
+}
+
+#[test]
+fn parameters_without_a_value_are_null() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = [".parameter set ?2 b", "SELECT ?, ?2, :c, ?7 IS NULL, '?'"];
+    let args: Vec<&str> = args.iter().flat_map(|it| ["-c", it]).collect();
+    let output = sql(&[&["--mode=list"], &args[..]].concat(), folder.path());
+    // :c is the first.
+    assert_eq!(succeeded(&output), "|b||1|?\n");
+}
+
+#[test]
+fn a_quote_without_end_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let import = ["--mode=list", "-c", ".import rows.csv t", "-c", "SELECT * FROM t"];
+    for (rows, error) in [
+        ("a,b\n1,\"x\n2,y\n", "a quote in the row of line 2 has no end"),
+        ("a,\"b\n", "a quote in the row of line 1 has no end"),
+        ("", "rows.csv is empty"),
+    ] {
+        fs::write(path.join("rows.csv"), rows).unwrap();
+        failed(&sql(&import, path), error);
+    }
+    for rows in ["a,b\r\n1,\"x\ny\"\r\n", "a,b\n1,\"x\ny\""] {
+        fs::write(path.join("rows.csv"), rows).unwrap();
+        assert_eq!(succeeded(&sql(&import, path)), "1|x\ny\n");
+    }
+}
+
+#[test]
+fn mistakes_have_one_clear_reason() {
+    let folder = project();
+    let path = folder.path();
+    for (args, error) in [
+        (
+            &["--engine=foo", "-c", ""][..],
+            "foo is no engine with SQL; take sqlite, sqlite-vfs or doltlite",
+        ),
+        (&["-c", ".engine btree"], "btree is no engine with SQL"),
+        (&["--engine=sqlite/page_size=513", "-c", ""], "513 is not a value of page_size"),
+        (&["-c", ".advice"], "no statement was executed yet"),
+    ] {
+        failed(&sql(args, path), error);
+    }
+    let noted = sql(&["-c", "ATTACH 'other.db' AS o", "--mode=list"], path);
+    assert!(stderr(&noted).contains("the file is one of the canister"), "{}", stderr(&noted));
+    fs::write(path.join("vacuum.sql"), "CREATE TABLE t(a);\nVACUUM INTO 'copy.db';").unwrap();
+    let noted = sql(&["vacuum.sql"], path);
+    succeeded(&noted);
+    assert!(stderr(&noted).contains("the file stays in the canister"), "{}", stderr(&noted));
+}
+
+#[test]
+fn advice_says_what_it_leaves_out() {
+    let folder = project();
+    let path = folder.path();
+    let queries: String = (0..7)
+        .map(|number| {
+            format!("SELECT {number}, count(*) AS c{number} FROM users WHERE name = 'x';\n")
+        })
+        .collect();
+    fs::write(path.join("q.sql"), format!("SELECT nosuch;\n{queries}")).unwrap();
+    let output = sql(&["--setup=schema.sql", "q.sql", "--keep-going"], path);
+    failed(&output, "no such column: nosuch");
+    let shown = stdout(&output);
+    assert!(shown.contains("2 more statements read or sort many rows"), "{shown}");
 }
 
 #[test]
@@ -275,7 +472,8 @@ fn a_dump_makes_the_database_again() {
         CREATE TABLE w(k TEXT PRIMARY KEY) WITHOUT ROWID; INSERT INTO w VALUES ('a'), ('b');
         CREATE VIRTUAL TABLE f USING fts5(text); INSERT INTO f VALUES ('one two'), ('three');
         CREATE INDEX tb ON t(b); CREATE VIEW v AS SELECT count(*) AS n FROM t;
-        CREATE TRIGGER r AFTER INSERT ON w BEGIN UPDATE t SET b = 1 WHERE a = 99; END;";
+        CREATE TRIGGER r AFTER INSERT ON w BEGIN UPDATE t SET b = 1 WHERE a = 99; END;
+        CREATE TABLE \"c\u{1b}\u{7}\"(\"d\u{202e}\"); INSERT INTO \"c\u{1b}\u{7}\" VALUES (1);";
     let look =
         "SELECT * FROM t; SELECT * FROM w; SELECT * FROM f WHERE f MATCH 'two'; SELECT * FROM v;
         SELECT name FROM sqlite_schema ORDER BY name; SELECT * FROM sqlite_sequence";

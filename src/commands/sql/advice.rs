@@ -103,16 +103,23 @@ pub fn of(session: &mut Session, observed: &[Observed]) -> Vec<String> {
     let mut notable: Vec<&Observed> = observed.iter().filter(|it| it.is_notable()).collect();
     notable.sort_by_key(|it| std::cmp::Reverse(it.instructions));
     let mut advice: Vec<String> = Vec::new();
-    let mut tried: Vec<String> = Vec::new();
+    let mut shapes: Vec<String> = Vec::new();
     for one in notable {
         let shape = shape(&one.statement.text);
-        if tried.len() < TRIED && !tried.contains(&shape) {
-            tried.push(shape);
-            advice.extend(of_one(session, one));
+        if !shapes.contains(&shape) {
+            if shapes.len() < TRIED {
+                advice.extend(of_one(session, one));
+            }
+            shapes.push(shape);
         }
     }
     advice.extend(of_preparing(observed));
     advice.dedup();
+    if let Some(more) = shapes.len().checked_sub(TRIED).filter(|more| *more > 0) {
+        let most =
+            format!("{more} more statements read or sort many rows; these {TRIED} cost most");
+        advice.push(most + ". Execute the others by themselves, or with .advice after each.");
+    }
     advice
 }
 

@@ -1,5 +1,6 @@
 //! The commands of the shell, which begin with a dot as in `sqlite3`.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -13,8 +14,8 @@ use super::import::import;
 use super::print::{self, Mode};
 use super::session::Session;
 use super::state::{Costs, State};
-use super::text::{Kind, items, shortened, words};
-use super::{advice, setup, text};
+use super::text::{Kind, items, words};
+use super::{advice, check_file, setup, text};
 use crate::commands::replica::embedded;
 use crate::interrupt;
 use crate::replica::Replica;
@@ -178,23 +179,25 @@ pub fn item(state: &mut State<'_>, kind: Kind, text: &str) -> Result<Next> {
 /// Executes all of a text, until something fails or `.quit`.
 pub fn all(state: &mut State<'_>, text: &str, from: &str, keep_going: bool) -> Result<Next> {
     let mut outcome = Next::Line;
+    let around = state.place.take();
     for one in items(text) {
+        state.place = (!from.is_empty()).then(|| (from.to_owned(), one.line));
         match item(state, one.kind, one.text)? {
             Next::Line => {}
-            Next::Quit => return Ok(Next::Quit),
+            Next::Quit => {
+                outcome = Next::Quit;
+                break;
+            }
             Next::Failed => {
                 outcome = Next::Failed;
                 state.failed = true;
-                if !from.is_empty() {
-                    let statement = shortened(one.text, 60);
-                    state.failure(&format!("{from}, line {}: {statement}", one.line))?;
-                }
                 if !keep_going {
                     break;
                 }
             }
         }
     }
+    state.place = around;
     Ok(outcome)
 }
 
@@ -337,6 +340,9 @@ fn timer(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
 }
 
 fn advise(state: &mut State<'_>, _: &[String]) -> Result<Next> {
+    if state.last.is_empty() {
+        bail!("no statement was executed yet");
+    }
     let advice = advice::of(&mut state.session, &state.last);
     interrupt::check_work()?;
     if advice.is_empty() {
@@ -351,6 +357,9 @@ fn advise(state: &mut State<'_>, _: &[String]) -> Result<Next> {
 fn engine(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     if let Some(key) = optional(arguments, "at most an engine")? {
         let configuration = super::engine(key).map_err(|error| anyhow!("{error}"))?;
+        if state.args.save_db.is_some() {
+            check_file(&configuration, "--save-db")?;
+        }
         let replica = state.replica.clone();
         again(state, replica, configuration)?;
     }
@@ -373,9 +382,7 @@ fn rules(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
 
 /// Opens the database in another canister.
 fn again(state: &mut State<'_>, replica: Embedded, configuration: Configuration) -> Result<()> {
-    if !state.transaction.is_empty() {
-        bail!("a transaction is open; end it with COMMIT or ROLLBACK");
-    }
+    state.check_no_transaction()?;
     let mut session = Session::open(&replica, configuration, &state.output.progress)?;
     let is_empty = state.session.rows("SELECT 1 FROM sqlite_schema LIMIT 1")?.is_empty();
     if !is_empty {
@@ -388,6 +395,7 @@ fn again(state: &mut State<'_>, replica: Embedded, configuration: Configuration)
 
 fn config(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     if !arguments.is_empty() {
+        state.check_no_transaction()?;
         let mut configuration: Configuration = state.session.configuration().clone();
         for argument in arguments.iter().flat_map(|argument| argument.split(',')) {
             let (name, value) = argument
@@ -404,6 +412,7 @@ fn config(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
 }
 
 fn upgrade(state: &mut State<'_>, _: &[String]) -> Result<Next> {
+    state.check_no_transaction()?;
     let cost = state.session.upgrade()?;
     if let Some(inside) = cost.inside {
         state.dim(&[format!("upgraded: {} instructions", Grouped(inside.charge))])?;
@@ -436,19 +445,20 @@ fn parameter(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
 }
 
 fn open(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+    state.check_no_transaction()?;
     let configuration = state.session.configuration().clone();
     // A file that cannot be used leaves the database as it is.
     let mut session = Session::open(&state.replica, configuration, &state.output.progress)?;
     if let Some(path) = optional(arguments, "at most a file")? {
-        setup::load_file(&mut session, Path::new(path), state.output)?;
+        setup::load_file(&mut session, &state.replica, Path::new(path), state.output)?;
     }
     state.session = session;
-    state.transaction.clear();
     Ok(Next::Line)
 }
 
 fn save(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     let path = PathBuf::from(only(arguments, "a file")?);
+    state.check_no_transaction()?;
     super::save(&mut state.session, &path)?;
     Ok(Next::Line)
 }
@@ -468,17 +478,21 @@ fn read(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
 
 fn dump(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     let table = optional(arguments, "at most a table")?.unwrap_or("%");
-    print("PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n")?;
-    parts(&mut state.session, table, &mut |part| print(&part.sql()))?;
+    // The last is for libraries with transactions of their own, in which the first has no effect.
+    print("PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\nPRAGMA defer_foreign_keys=ON;\n")?;
+    // A file must make the same names again.
+    let is_shown = std::io::stdout().is_terminal();
+    parts(&mut state.session, table, &mut |part| match (part.sql(), is_shown) {
+        (sql, true) => print(&safe(&sql)),
+        (sql, false) => print(&sql),
+    })?;
     print("COMMIT;\n")?;
     Ok(Next::Line)
 }
 
 fn import_rows(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     let [path, table] = arguments else { bail!("the command takes a CSV file and a table") };
-    if !state.transaction.is_empty() {
-        bail!("a transaction is open; end it with COMMIT or ROLLBACK");
-    }
+    state.check_no_transaction()?;
     let rows = import(&mut state.session, Path::new(path), table, &state.output.progress)?;
     state.dim(&[format!("{} rows imported", Grouped(rows))])?;
     Ok(Next::Line)

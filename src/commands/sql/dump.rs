@@ -3,6 +3,9 @@
 //! ```text
 //!   CREATE TABLE ─→ rows ─→ CREATE INDEX, TRIGGER, VIEW
 //! ```
+//!
+//! The rows of a table come after those that they refer to, since a library with transactions of its
+//! own checks foreign keys always.
 
 use anyhow::{Context, Result, bail};
 use stablebench_suite_sql::Value;
@@ -35,7 +38,7 @@ impl Part {
     /// Returns the part as SQL.
     pub fn sql(&self) -> String {
         match self {
-            Self::Statement(statement) => format!("{};\n", safe(statement)),
+            Self::Statement(statement) => format!("{statement};\n"),
             Self::Rows { rows, .. } => {
                 let insert = self.insert();
                 let row = |row: &Vec<Value>| {
@@ -82,10 +85,14 @@ pub fn parts(
                           AND sql IS NOT NULL AND tbl_name LIKE ?1 ORDER BY rowid";
     const SEQUENCE: &str = "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'";
     let like = || vec![Value::Text(pattern.to_owned())];
+    let mut names = Vec::new();
     for row in session.rows_of(TABLES, like())? {
         let [Value::Text(name), Value::Text(sql)] = &row[..] else { continue };
         visit(Part::Statement(sql.clone()))?;
-        rows(session, name, visit).with_context(|| format!("the table {name}"))?;
+        names.push(name.clone());
+    }
+    for name in referred_first(names, &references(session)?) {
+        rows(session, &name, visit).with_context(|| format!("the table {name}"))?;
     }
     if pattern == "%" && !session.rows(SEQUENCE)?.is_empty() {
         visit(Part::Statement("DELETE FROM sqlite_sequence".to_owned()))?;
@@ -97,6 +104,32 @@ pub fn parts(
         }
     }
     Ok(())
+}
+
+/// Returns the tables that have foreign keys, in small letters, each with one to which it refers.
+fn references(session: &mut Session) -> Result<Vec<(String, String)>> {
+    const REFERENCES: &str = "SELECT lower(s.name), lower(f.\"table\") FROM sqlite_schema AS s \
+                              JOIN pragma_foreign_key_list(s.name) AS f WHERE s.type = 'table'";
+    let rows = session.rows(REFERENCES)?;
+    let pair = |row: Vec<Value>| match <[Value; 2]>::try_from(row) {
+        Ok([Value::Text(from), Value::Text(to)]) if from != to => Some((from, to)),
+        _ => None,
+    };
+    Ok(rows.into_iter().filter_map(pair).collect())
+}
+
+/// Sorts tables so that each comes after those to which it refers; in a circle, one comes first.
+fn referred_first(mut names: Vec<String>, references: &[(String, String)]) -> Vec<String> {
+    let mut sorted = Vec::new();
+    while !names.is_empty() {
+        let waits = |name: &String| {
+            let own = references.iter().filter(|(from, _)| *from == name.to_lowercase());
+            own.into_iter().any(|(_, to)| names.iter().any(|name| name.to_lowercase() == *to))
+        };
+        let next = names.iter().position(|name| !waits(name)).unwrap_or(0);
+        sorted.push(names.remove(next));
+    }
+    sorted
 }
 
 fn rows(
@@ -145,7 +178,14 @@ pub fn copy(from: &mut Session, to: &mut Session) -> Result<()> {
     {
         return Ok(());
     }
-    parts(from, "%", &mut |part| send(to, &part))
+    // Some libraries do not check them at all, others check them always.
+    let checks = to.rows("PRAGMA foreign_keys")? == [[Value::Integer(1)]];
+    execute(to, &["PRAGMA foreign_keys = OFF".into()])?;
+    parts(from, "%", &mut |part| send(to, &part))?;
+    match checks {
+        true => execute(to, &["PRAGMA foreign_keys = ON".into()]),
+        false => Ok(()),
+    }
 }
 
 fn send(to: &mut Session, part: &Part) -> Result<()> {
@@ -156,12 +196,13 @@ fn send(to: &mut Session, part: &Part) -> Result<()> {
     let width = rows.first().map_or(0, Vec::len);
     let places: Vec<String> = (1..=width).map(|place| format!("?{place}")).collect();
     let insert = format!("{}{})", part.insert(), places.join(","));
-    let begin = || vec![Bound::from("BEGIN")];
+    let begin = || vec![Bound::from("BEGIN"), "PRAGMA defer_foreign_keys = ON".into()];
     let (mut statements, mut bytes) = (begin(), 0);
     for row in rows {
         let bound = Bound { text: insert.clone(), parameters: row.clone() };
         let size = bound.bytes() - insert.len();
-        if statements.len() > 1 && (statements.len() > MESSAGE_ROWS || bytes + size > MESSAGE_BYTES)
+        if statements.len() > begin().len()
+            && (statements.len() > MESSAGE_ROWS || bytes + size > MESSAGE_BYTES)
         {
             statements.push("COMMIT".into());
             execute(to, &std::mem::replace(&mut statements, begin()))?;
@@ -218,6 +259,15 @@ mod tests {
         ] {
             assert_eq!(literal(&value), text);
         }
+    }
+
+    #[test]
+    fn tables_come_after_those_to_which_they_refer() {
+        let names = ["a", "B", "c", "d"].map(str::to_owned).to_vec();
+        let references = [("a", "b"), ("b", "c"), ("d", "d2"), ("c", "a")]
+            .map(|(from, to)| (from.to_owned(), to.to_owned()));
+        assert_eq!(referred_first(names.clone(), &references[..3]), ["c", "B", "a", "d"]);
+        assert_eq!(referred_first(names, &references).len(), 4, "a circle has an end");
     }
 
     #[test]

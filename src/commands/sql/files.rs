@@ -1,5 +1,6 @@
 //! SQL from files: every statement with its cost, as a table.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -11,7 +12,7 @@ use super::dot;
 use super::print::Spent;
 use super::session::Bound;
 use super::state::State;
-use super::text::{Item, Kind, items, name, read, shortened, words};
+use super::text::{Item, Kind, items, name, note_of, read, shortened, words};
 use crate::progress::Output;
 use crate::report::grid::{Cell, Grid, Style};
 use crate::report::number::{Grouped, Short};
@@ -71,13 +72,15 @@ struct Run<'s, 'a> {
     state: &'s mut State<'a>,
     lines: Vec<Line>,
     observed: Vec<Observed>,
+    notes: BTreeSet<&'static str>,
     failed: bool,
 }
 
 /// Executes the statements of files. Returns `true` if one failed.
 pub fn run(state: &mut State<'_>) -> Result<bool> {
     let (args, output, prices) = (state.args, state.output, state.prices);
-    let mut run = Run { state, lines: Vec::new(), observed: Vec::new(), failed: false };
+    let (lines, observed, notes) = Default::default();
+    let mut run = Run { state, lines, observed, notes, failed: false };
     for path in &args.files {
         // What was executed before is printed even if this file cannot be read.
         let outcome = read(path).and_then(|text| run.file(path, &text));
@@ -85,7 +88,9 @@ pub fn run(state: &mut State<'_>) -> Result<bool> {
             Ok(true) => {}
             Ok(false) => break,
             Err(error) => {
-                print(&table(&run.lines, args.format, prices, output)?)?;
+                if !run.lines.is_empty() {
+                    print(&table(&run.lines, args.format, prices, output)?)?;
+                }
                 return Err(error);
             }
         }
@@ -94,14 +99,18 @@ pub fn run(state: &mut State<'_>) -> Result<bool> {
     for line in run.lines.iter().filter(|line| line.error.is_some()) {
         let error = line.error.as_deref().unwrap_or_default();
         output.progress.note(&format!(
-            "error: {}, line {}: {}\n  {}",
+            "stablebench: {}, line {}: {}\n  {}",
             line.file,
             line.line,
             safe(error),
             shortened(&line.statement, 90)
         ));
     }
-    if args.format == Format::Table && !run.failed {
+    for note in run.notes {
+        output.progress.note(note);
+    }
+    // The statements that worked have advice after others that failed, too.
+    if args.format == Format::Table && (args.keep_going || !run.failed) {
         for finding in advice::of(&mut run.state.session, &run.observed) {
             print(&advice::shown(&finding, output.terminal))?;
         }
@@ -132,6 +141,7 @@ impl Run<'_, '_> {
                 continue;
             }
             let message = std::mem::take(&mut message);
+            step.says(shortened(message[0].text, 60));
             let executed = match open {
                 true => self.has_no_end(path, &message),
                 false => self.message(path, &message)?,
@@ -172,13 +182,12 @@ impl Run<'_, '_> {
             self.state.reading.pop();
             return outcome;
         }
+        self.state.place = Some((name(path), item.line));
         match dot::item(self.state, Kind::Command, item.text)? {
             dot::Next::Line => Ok(true),
             dot::Next::Quit => Ok(false),
             dot::Next::Failed => {
                 self.failed = true;
-                let place = format!("error: {}, line {}: {}", name(path), item.line, item.text);
-                self.state.output.progress.note(&place);
                 Ok(self.state.args.keep_going)
             }
         }
@@ -217,6 +226,9 @@ impl Run<'_, '_> {
                 error: answer.error.as_ref().map(|failure| failure.message.clone()),
                 ..line(answer.call as usize)
             });
+            if answer.error.is_none() {
+                self.notes.extend(note_of(&bound[answer.call as usize].text));
+            }
             if self.observed.len() < OBSERVED {
                 self.observed.push(Observed::new(&bound[answer.call as usize], answer));
             }
@@ -268,8 +280,8 @@ fn table(lines: &[Line], format: Format, prices: Prices, output: &Output) -> Res
         header: header.map(str::to_owned).to_vec(),
         rows: rows.collect(),
         notes: vec![
-            "rows: of the result, or changed. heap pages, stable: the pages' part of the instructions. \
-             cycles, $: of the message, which a transaction shares."
+            "rows: of the result, or changed, by triggers and foreign keys too. heap pages, stable: the \
+             pages' part of the instructions. cycles, $: of the message, which a transaction shares."
                 .to_owned(),
         ],
         ..Grid::default()

@@ -1,5 +1,6 @@
 //! `.import`: the rows of a CSV file, many to a message.
 
+use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -12,6 +13,8 @@ use crate::progress::Progress;
 /// The rows of a message, and the bytes of their values, at most.
 const ROWS: u64 = 20_000;
 const BYTES: usize = 1 << 20;
+/// A row after the last one. Where a quote has no end, it is a part of the last value instead.
+const END: &str = "\u{1}end\u{1}";
 
 /// Inserts the rows of a CSV file into a table. A new table gets its columns from the first line. The
 /// file is read in parts. Returns the number of rows.
@@ -24,10 +27,11 @@ pub fn import(session: &mut Session, path: &Path, table: &str, progress: &Progre
     let file =
         stablebench_replica::files::open(path).with_context(|| format!("cannot read {shown}"))?;
     let size = file.metadata().map_or(0, |metadata| metadata.len());
+    let end = format!("\n{END}\n");
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
-        .from_reader(std::io::BufReader::new(file));
+        .from_reader(std::io::BufReader::new(file).chain(end.as_bytes()));
     let mut record = csv::StringRecord::new();
     let known = session.rows_of(
         "SELECT count(*) FROM pragma_table_info(?1)",
@@ -36,9 +40,11 @@ pub fn import(session: &mut Session, path: &Path, table: &str, progress: &Progre
     let columns = match known.first().and_then(|row| row.first()) {
         Some(Value::Integer(columns)) if *columns > 0 => *columns as usize,
         _ => {
-            if !reader.read_record(&mut record).with_context(|| shown.clone())? {
+            reader.read_record(&mut record).with_context(|| shown.clone())?;
+            if record.iter().eq([END]) {
                 bail!("{shown} is empty");
             }
+            closed(&record).with_context(|| shown.clone())?;
             let names: Vec<String> =
                 record.iter().map(|column| format!("{} TEXT", quoted(column))).collect();
             let create = format!("CREATE TABLE {}({})", quoted(table), names.join(", "));
@@ -54,10 +60,12 @@ pub fn import(session: &mut Session, path: &Path, table: &str, progress: &Progre
     let (mut rows, mut waiting) = (0_u64, 0);
     let mut json = String::new();
     loop {
-        let more = reader
+        reader
             .read_record(&mut record)
             .with_context(|| format!("{shown}, after row {}", rows + waiting))?;
+        let more = !record.iter().eq([END]);
         if more {
+            closed(&record).with_context(|| shown.clone())?;
             if record.len() != columns {
                 let line = record.position().map_or(0, csv::Position::line);
                 bail!(
@@ -84,6 +92,15 @@ pub fn import(session: &mut Session, path: &Path, table: &str, progress: &Progre
     }
     step.done("");
     Ok(rows)
+}
+
+/// Fails if a quote in the row has no end.
+fn closed(record: &csv::StringRecord) -> Result<()> {
+    let line = record.position().map_or(0, csv::Position::line);
+    match record.iter().next_back().is_some_and(|value| value.ends_with(&format!("\n{END}\n"))) {
+        true => bail!("a quote in the row of line {line} has no end"),
+        false => Ok(()),
+    }
 }
 
 fn send(session: &mut Session, statements: &[Bound]) -> Result<()> {

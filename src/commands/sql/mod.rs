@@ -6,10 +6,12 @@
 //! ```
 
 mod advice;
+mod ceiling;
 mod dot;
 mod dump;
 mod files;
 mod import;
+mod later;
 #[cfg(test)]
 mod logic;
 #[cfg(test)]
@@ -27,10 +29,10 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use stablebench_suite::engines::{Configuration, has_sql};
-use stablebench_suite_sql::script::MAGIC;
+use stablebench_suite_sql::script::{FILES, MAGIC};
 
 use super::run::PriceArgs;
 use crate::progress::Output;
@@ -79,11 +81,11 @@ pub struct SqlArgs {
 }
 
 fn engine(key: &str) -> Result<Configuration, String> {
-    let configuration = Configuration::of(key).map_err(|error| error.to_string())?;
-    match has_sql(configuration.engine.key) {
-        true => Ok(configuration),
-        false => Err(format!("{key} has no SQL; take sqlite, sqlite-vfs or doltlite")),
+    let name = key.split(['/', ',']).next().unwrap_or_default();
+    if !has_sql(name) {
+        return Err(format!("{name} is no engine with SQL; take sqlite, sqlite-vfs or doltlite"));
     }
+    Configuration::of(key).map_err(|error| error.to_string())
 }
 
 /// Executes SQL and prints its cost.
@@ -93,6 +95,7 @@ fn engine(key: &str) -> Result<Configuration, String> {
 /// If a file cannot be read, or the database cannot be prepared or saved.
 pub fn sql(args: &SqlArgs, output: &Output) -> Result<ExitCode> {
     if let Some(path) = &args.save_db {
+        check_file(&args.engine, "--save-db")?;
         check_target(path)?;
     }
     let prices = Prices {
@@ -125,10 +128,24 @@ pub fn sql(args: &SqlArgs, output: &Output) -> Result<ExitCode> {
     Ok(if failed { ExitCode::from(2) } else { ExitCode::SUCCESS })
 }
 
+/// Refuses engines that do not store their database as a file.
+fn check_file(configuration: &Configuration, what: &str) -> Result<()> {
+    let key = configuration.engine.key;
+    ensure!(
+        key == FILES,
+        "{what}: {key} does not store its database as a file; .dump prints it as SQL, and .read executes that"
+    );
+    Ok(())
+}
+
 /// Refuses to replace a file that is no database, or one whose log or journal SQLite would apply to the
 /// new content.
 fn check_target(path: &Path) -> Result<()> {
     let shown = path.display();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        bail!("cannot save the database to {shown}: there is no folder {}", folder.display());
+    }
     crate::saving::check(path).with_context(|| format!("cannot save the database to {shown}"))?;
     if !path.is_file() {
         return Ok(());
@@ -156,6 +173,7 @@ fn check_target(path: &Path) -> Result<()> {
 
 /// Saves the database to a file.
 fn save(session: &mut Session, path: &Path) -> Result<()> {
+    check_file(session.configuration(), "saving")?;
     check_target(path)?;
     let file = session.file()?;
     crate::saving::save(path, &file)

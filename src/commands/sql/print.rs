@@ -118,7 +118,7 @@ pub fn rows(answer: &Answer, mode: Mode, width: Option<u16>) -> String {
                 + &cells().map(|row| line(&escaped(row))).collect::<String>()
         }
         Mode::List => {
-            let cell = |value: &Value| safe(&raw(value)).into_owned();
+            let cell = |value: &Value| safe_text(&raw(value));
             let row = |row: &Vec<Value>| row.iter().map(cell).collect::<Vec<_>>().join("|") + "\n";
             answer.rows.iter().map(row).collect()
         }
@@ -126,7 +126,7 @@ pub fn rows(answer: &Answer, mode: Mode, width: Option<u16>) -> String {
             let cell = |value: &Value| match value {
                 // Unlike NULL.
                 Value::Text(text) if text.is_empty() => "\"\"".to_owned(),
-                value => comma_separated(&safe(&raw(value))),
+                value => comma_separated(&safe_text(&raw(value))),
             };
             let names: Vec<String> = names.iter().map(|name| comma_separated(name)).collect();
             let row = |row: &Vec<Value>| row.iter().map(cell).collect::<Vec<_>>().join(",") + "\n";
@@ -148,6 +148,11 @@ pub fn rows(answer: &Answer, mode: Mode, width: Option<u16>) -> String {
             cells().map(row).collect::<Vec<_>>().join("\n")
         }
     }
+}
+
+/// Returns a text for programs, which line breaks of all systems do not harm.
+fn safe_text(text: &str) -> String {
+    text.split('\r').map(safe).collect::<Vec<_>>().join("\r")
 }
 
 fn comma_separated(cell: &str) -> String {
@@ -529,6 +534,15 @@ mod tests {
         ] {
             assert_eq!(rows(&answer, mode, None), text);
         }
+    }
+
+    #[test]
+    fn line_breaks_of_all_systems_are_kept_for_programs() {
+        let row = vec![Value::Text("a\r\nb\u{1b}".to_owned())];
+        let answer = answer(&["a"], vec![row]);
+        assert_eq!(rows(&answer, Mode::List, None), "a\r\nb\\u{1b}\n");
+        assert_eq!(rows(&answer, Mode::Csv, None), "a\n\"a\r\nb\\u{1b}\"\n");
+        assert_eq!(rows(&answer, Mode::Line, None), "a = a\\u{d}\\u{a}b\\u{1b}\n");
     }
 
     #[test]

@@ -140,7 +140,9 @@ pub fn sql_command(command: &SqlCommand, output: &Output) -> Result<ExitCode> {
             per_message: given("per_message")
                 .then(|| command.matches.get_one("per_message").copied())
                 .flatten(),
-            transactions: given("transactions"),
+            transactions: given("transactions")
+                .then(|| command.matches.get_one("transactions").copied())
+                .flatten(),
         };
         return tune(choice, output);
     }

@@ -7,14 +7,16 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use sha2::{Digest as _, Sha256};
 use stablebench_protocol::Digest;
 use stablebench_suite::engines::Configuration;
-use stablebench_suite_sql::script::check_database;
+use stablebench_suite_sql::script::{FILES, check_database};
 
 use super::SqlArgs;
+use super::ceiling::{self, Ceiling};
 use super::dump::copy;
 use super::import::import;
 use super::session::{Bound, Session};
@@ -34,8 +36,10 @@ const MAX_DATABASE: u64 = 8 << 30;
 /// The statements of a message, and their bytes, at most.
 const STATEMENTS: usize = 500;
 const BYTES: usize = 1 << 20;
-/// The engine whose database is a file.
-const FILES: &str = "sqlite";
+/// What a message of a setup may take. A million rows take seconds.
+const CEILING: Ceiling = Ceiling { time: Duration::from_secs(15 * 60), memory: 4 << 30 };
+/// The time in which a single statement is found that has no end.
+const SHORT: Duration = Duration::from_secs(20);
 /// The sources that decide what a prepared database is.
 const SOURCES: [&str; 4] = [
     include_str!("setup.rs"),
@@ -137,24 +141,18 @@ pub fn open(args: &SqlArgs, output: &Output) -> Result<(Embedded, Session)> {
     let mut session = Session::open(&replica, args.engine.clone(), &output.progress)?;
     let subnet = session.lift_limits();
     if let Some((path, bytes)) = &sources.database {
-        match args.engine.engine.key == FILES {
-            true => load(&mut session, path, bytes, output)?,
-            // Other engines take the content as SQL.
-            false => {
-                let files = Configuration::of(FILES)?;
-                let mut from = Session::open(&replica, files, &output.progress)?;
-                from.lift_limits();
-                load(&mut from, path, bytes, output)?;
-                let step = output.progress.spinner(&format!("copying {}", path.display()));
-                copy(&mut from, &mut session)?;
-                step.done("");
-            }
-        }
+        load_any(&mut session, &replica, path, bytes, output)?;
     }
     for (path, text) in &sources.files {
         let step = output.progress.step(&name(path), "bytes", text.len() as u64);
-        let mut execution = Execution { session: &mut session, output, reading: Vec::new() };
-        execution.file(path, text, Some(&step))?;
+        let mut execution = Execution {
+            session: &mut session,
+            output,
+            reading: Vec::new(),
+            step: &step,
+            ceiling: CEILING,
+        };
+        execution.file(path, text)?;
         step.done("");
     }
     if let Some(subnet) = subnet {
@@ -198,7 +196,9 @@ fn read_database(path: &Path) -> Result<Vec<u8>> {
     }
     let bytes = stablebench_replica::files::read(path, MAX_DATABASE)
         .with_context(|| format!("cannot read {shown}"))?;
-    check_database(&bytes, path).with_context(|| format!("cannot load {shown}"))?;
+    if !bytes.is_empty() {
+        check_database(&bytes, path).with_context(|| format!("cannot load {shown}"))?;
+    }
     Ok(bytes)
 }
 
@@ -207,11 +207,40 @@ fn read_database(path: &Path) -> Result<Vec<u8>> {
 /// # Errors
 ///
 /// If it cannot be read, or SQLite refuses it.
-pub fn load_file(session: &mut Session, path: &Path, output: &Output) -> Result<()> {
-    load(session, path, &read_database(path)?, output)
+pub fn load_file(
+    session: &mut Session,
+    replica: &Embedded,
+    path: &Path,
+    output: &Output,
+) -> Result<()> {
+    load_any(session, replica, path, &read_database(path)?, output)
+}
+
+fn load_any(
+    session: &mut Session,
+    replica: &Embedded,
+    path: &Path,
+    bytes: &[u8],
+    output: &Output,
+) -> Result<()> {
+    if session.configuration().engine.key == FILES {
+        return load(session, path, bytes, output);
+    }
+    // Other engines take the content as SQL.
+    let mut from = Session::open(replica, Configuration::of(FILES)?, &output.progress)?;
+    from.lift_limits();
+    load(&mut from, path, bytes, output)?;
+    let step = output.progress.spinner(&format!("copying {}", path.display()));
+    copy(&mut from, session)?;
+    step.done("");
+    Ok(())
 }
 
 fn load(session: &mut Session, path: &Path, bytes: &[u8], output: &Output) -> Result<()> {
+    if bytes.is_empty() {
+        // As in sqlite3, a database without a table.
+        return Ok(());
+    }
     let shown = path.display();
     let step = output.progress.step(&format!("loading {shown}"), "bytes", bytes.len() as u64);
     session
@@ -227,10 +256,12 @@ struct Execution<'a> {
     output: &'a Output,
     /// The files that are read.
     reading: Vec<PathBuf>,
+    step: &'a Step,
+    ceiling: Ceiling,
 }
 
 impl Execution<'_> {
-    fn file(&mut self, path: &Path, text: &str, step: Option<&Step>) -> Result<()> {
+    fn file(&mut self, path: &Path, text: &str) -> Result<()> {
         let known = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if self.reading.contains(&known) {
             bail!("{} reads itself", path.display());
@@ -250,8 +281,8 @@ impl Execution<'_> {
             if waiting.len() == STATEMENTS || bytes + item.text.len() > BYTES {
                 self.send(path, &mut waiting)?;
                 bytes = 0;
-                if let Some(step) = step {
-                    step.at((text.len() - all.rest().len()) as u64, "");
+                if self.reading.len() == 1 {
+                    self.step.at((text.len() - all.rest().len()) as u64, "");
                 }
             }
             bytes += item.text.len();
@@ -272,7 +303,14 @@ impl Execution<'_> {
             let text = shortened(item.text, 90);
             format!("{}, line {}: {text}", name(path), item.line)
         };
-        let executed = self.session.execute(&statements).with_context(|| place(&waiting[0]))?;
+        self.step.says(shortened(waiting[0].text, 60));
+        let (executed, exceeded) =
+            ceiling::below(self.session, self.ceiling, |session| session.execute(&statements));
+        if let (Err(_), Some(exceeded)) = (&executed, exceeded) {
+            let endless = self.endless(&statements);
+            return Err(exceeded).context(place(&waiting[endless]));
+        }
+        let executed = executed.with_context(|| place(&waiting[0]))?;
         for answer in &executed.answers {
             if let Some(failure) = &answer.error {
                 let item = &waiting[answer.call as usize];
@@ -281,6 +319,19 @@ impl Execution<'_> {
         }
         waiting.clear();
         Ok(())
+    }
+
+    /// Returns the first of the statements that does not end soon if each is a message. They had no
+    /// effect, and the setup fails.
+    fn endless(&mut self, statements: &[Bound]) -> usize {
+        let ceiling = Ceiling { time: SHORT.min(self.ceiling.time), ..self.ceiling };
+        let ends = |statement: &Bound| {
+            let one = std::slice::from_ref(statement);
+            ceiling::below(self.session, ceiling, |session| session.execute(one).is_ok())
+                .1
+                .is_none()
+        };
+        statements.iter().map(ends).position(|ends| !ends).unwrap_or(0)
     }
 
     fn command(&mut self, item: &Item<'_>) -> Result<()> {
@@ -292,9 +343,45 @@ impl Execution<'_> {
             }
             [".read", path] => {
                 let path = Path::new(path);
-                self.file(path, &read(path)?, None)
+                self.file(path, &read(path)?)
             }
             _ => bail!("a setup takes the commands .import FILE TABLE and .read FILE only"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::progress::Progress;
+    use crate::terminal::Terminal;
+
+    #[test]
+    fn a_statement_without_end_is_ended_and_named() {
+        let output = Output { progress: Progress::Quiet, terminal: Terminal::default() };
+        let sqlite = Configuration::of("sqlite").unwrap();
+        let mut session = Session::open(&crate::commands::sql::replica(), sqlite, &output.progress);
+        let session = session.as_mut().unwrap();
+        session.lift_limits();
+        let step = output.progress.step("", "bytes", 1);
+        let mut run = |text: &str, ceiling: Ceiling| {
+            let (reading, session) = (Vec::new(), &mut *session);
+            let mut execution =
+                Execution { session, output: &output, reading, step: &step, ceiling };
+            execution.file(Path::new("a.sql"), text)
+        };
+        let endless = "CREATE TABLE t(a);\nINSERT INTO t VALUES(1);\n\
+                       WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)\n\
+                       INSERT INTO t SELECT i FROM n;\nSELECT 1;";
+        for (ceiling, reason) in [
+            (Ceiling { time: Duration::from_secs(2), ..CEILING }, "it was ended after 2 s"),
+            #[cfg(target_os = "linux")]
+            (Ceiling { memory: 64 << 20, ..CEILING }, "it was ended after it had taken 64.0 MiB"),
+        ] {
+            let error = format!("{:#}", run(endless, ceiling).unwrap_err());
+            let place = "a.sql, line 3: WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL";
+            assert!(error.starts_with(place) && error.contains(reason), "{error}");
+            run("DROP TABLE t;", CEILING).unwrap();
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use rustyline::completion::{Completer, Pair};
+use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -215,7 +215,11 @@ impl Completer for Words {
         at: usize,
         _: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
-        Ok(self.candidates(&line[..at]))
+        let of_files = [".read ", ".import ", ".open ", ".save "];
+        match of_files.iter().any(|command| line.starts_with(command)) {
+            true => FilenameCompleter::new().complete_path(line, at),
+            false => Ok(self.candidates(&line[..at])),
+        }
     }
 }
 

@@ -4,15 +4,16 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use stablebench_suite_sql::split::{self, Control};
 use stablebench_suite_sql::{Answer, Value};
 
 use super::SqlArgs;
 use super::advice::{self, Observed};
+use super::later::later;
 use super::print::{self, Mode, PlanLine, Spent};
 use super::session::{Bound, Executed, Session};
-use super::text::shortened;
+use super::text::{note_of, positional, shortened};
 use crate::interrupt;
 use crate::progress::Output;
 use crate::replica::embedded::Embedded;
@@ -40,6 +41,9 @@ pub struct Notes {
     pub timer: bool,
 }
 
+/// The file and the line of a statement or a command, for errors.
+pub type Place = Option<(String, usize)>;
+
 /// A session and what its commands have set.
 pub struct State<'a> {
     pub session: Session,
@@ -50,7 +54,9 @@ pub struct State<'a> {
     pub mode: Mode,
     pub notes: Notes,
     /// The statements of the open transaction, which are one message.
-    pub transaction: Vec<Bound>,
+    pub transaction: Vec<(Bound, Place)>,
+    /// The place of what is executed.
+    pub place: Place,
     /// The values of parameters by their names.
     pub parameters: Vec<(String, Value)>,
     /// The files that are being read, to stop at one that reads itself.
@@ -79,6 +85,7 @@ impl<'a> State<'a> {
             mode: args.mode,
             notes: Notes::default(),
             transaction: Vec::new(),
+            place: None,
             parameters: Vec::new(),
             reading: Vec::new(),
             last: Vec::new(),
@@ -90,7 +97,7 @@ impl<'a> State<'a> {
     /// Executes a statement, or keeps it until the end of its transaction. Returns `false` if it
     /// failed; the reason is printed.
     pub fn statement(&mut self, text: &str) -> Result<bool> {
-        let bound = self.bind(text);
+        let bound = (self.bind(text), self.place.clone());
         match split::control(text) {
             Control::Begin if self.transaction.is_empty() => {
                 self.transaction.push(bound);
@@ -106,22 +113,31 @@ impl<'a> State<'a> {
             Control::Commit | Control::Rollback if !self.transaction.is_empty() => {
                 let mut statements = std::mem::take(&mut self.transaction);
                 statements.push(bound);
-                self.execute(&statements)
+                self.execute(statements)
             }
             _ if !self.transaction.is_empty() => {
                 self.transaction.push(bound);
                 Ok(true)
             }
-            _ => self.execute(&[bound]),
+            _ => self.execute(vec![bound]),
         }
+    }
+
+    /// Refuses what would not see the open transaction, or would lose it.
+    pub fn check_no_transaction(&self) -> Result<()> {
+        ensure!(
+            self.transaction.is_empty(),
+            "a transaction is open; end it with COMMIT or ROLLBACK"
+        );
+        Ok(())
     }
 
     /// Says that a transaction has no end. Returns `false` then.
     pub fn finished(&mut self) -> Result<bool> {
-        if self.transaction.is_empty() {
+        let Some((_, place)) = std::mem::take(&mut self.transaction).into_iter().next() else {
             return Ok(true);
-        }
-        self.transaction.clear();
+        };
+        self.place = place;
         self.failure("the open transaction has no COMMIT, and nothing of it was executed")?;
         Ok(false)
     }
@@ -133,25 +149,27 @@ impl<'a> State<'a> {
             let known = self.parameters.iter().find(|(known, _)| known == name);
             known.map_or(Value::Null, |(_, value)| value.clone())
         };
-        let parameters = names.iter().map(|name| value(name)).collect();
+        let mut parameters: Vec<Value> = names.iter().map(|name| value(name)).collect();
+        // Others have numbers.
+        let numbers = parameters.len() + 1..=positional(&text);
+        parameters.extend(numbers.map(|number| value(&format!("?{number}"))));
         Bound { text, parameters }
     }
 
-    fn execute(&mut self, statements: &[Bound]) -> Result<bool> {
-        if !self.interactive {
-            return self.execute_and_print(statements)?.map_or_else(
-                |error| {
-                    self.whole_failure(statements, &error)?;
-                    Ok(false)
-                },
-                Ok,
-            );
-        }
-        let (done, ended) = self.stoppable(|state| state.execute_and_print(statements))?;
-        match done? {
+    fn execute(&mut self, statements: Vec<(Bound, Place)>) -> Result<bool> {
+        let (statements, places): (Vec<Bound>, Vec<Place>) = statements.into_iter().unzip();
+        let (done, ended) = match self.interactive {
+            true => self.stoppable(|state| state.execute_and_print(&statements, &places))?,
+            false => (self.execute_and_print(&statements, &places), false),
+        };
+        let error = match done? {
             Ok(succeeded) => return Ok(succeeded),
-            Err(_) if ended => self.failure("interrupted; the message had no effect")?,
-            Err(error) => self.whole_failure(statements, &error)?,
+            Err(error) => error,
+        };
+        self.place = places.into_iter().next().flatten();
+        match ended {
+            true => self.failure("interrupted; the message had no effect")?,
+            false => self.whole_failure(&statements, &error)?,
         }
         Ok(false)
     }
@@ -177,9 +195,17 @@ impl<'a> State<'a> {
     }
 
     /// Executes a message and prints its answers. The inner error is that of the whole message.
-    fn execute_and_print(&mut self, statements: &[Bound]) -> Result<Result<bool>> {
+    fn execute_and_print(
+        &mut self,
+        statements: &[Bound],
+        places: &[Place],
+    ) -> Result<Result<bool>> {
         let began = Instant::now();
-        let executed = match self.session.execute(statements) {
+        let name = statements.first().map_or("", |statement| &statement.text);
+        let later = later(&self.output.progress, shortened(name, 60));
+        let executed = self.session.execute(statements);
+        drop(later);
+        let executed = match executed {
             Ok(executed) => executed,
             Err(error) => return Ok(Err(error)),
         };
@@ -191,6 +217,7 @@ impl<'a> State<'a> {
             if !alone && self.notes.costs != Costs::Off {
                 self.dim(&[shortened(&statement.text, 76)])?;
             }
+            self.place = places.get(answer.call as usize).cloned().flatten();
             self.answer(statement, answer, &executed, number)?;
             self.last.push(Observed::new(statement, answer));
         }
@@ -236,10 +263,17 @@ impl<'a> State<'a> {
             }
             self.failure(&message)?;
             let place = |offset: u32| print::place(&statement.text, offset as usize);
-            if let Some(place) = failure.offset.and_then(place) {
-                error_line(&place);
+            match failure.offset.and_then(place) {
+                Some(place) => error_line(&place),
+                None if self.place.is_some() => {
+                    error_line(&format!("  {}", shortened(&statement.text, 90)));
+                }
+                None => {}
             }
             return Ok(());
+        }
+        if let Some(note) = note_of(&statement.text) {
+            self.dim(&[note.to_owned()])?;
         }
         if self.notes.costs == Costs::Off {
             return Ok(());
@@ -280,9 +314,15 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    /// Prints an error, and goes on.
+    /// Prints an error with its place, and goes on.
     pub fn failure(&self, text: &str) -> Result<()> {
-        error_line(&format!("Error: {text}"));
+        let place = match &self.place {
+            Some((file, line)) => format!("{file}, line {line}: "),
+            None => String::new(),
+        };
+        // As in sqlite3, where a person types.
+        let begin = if self.interactive { "Error" } else { "stablebench" };
+        error_line(&format!("{begin}: {place}{text}"));
         Ok(())
     }
 }

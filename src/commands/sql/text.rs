@@ -170,6 +170,53 @@ pub fn words(line: &str) -> Result<Vec<String>> {
     Ok(words)
 }
 
+/// Returns the largest number of a parameter `?` or `?3` of a statement; a question mark without a number
+/// has the one after the largest before it.
+pub fn positional(text: &str) -> usize {
+    /// SQLite's limit.
+    const MOST: usize = 32_766;
+    let (mut most, mut rest) = (0, text);
+    while let Some(at) = rest.find(['?', '\'', '"', '`', '[', '-', '/']) {
+        rest = &rest[at..];
+        let until = |from: usize, end: &str| {
+            rest[from..].find(end).map_or(rest.len(), |at| from + at + end.len())
+        };
+        let length = match rest.as_bytes() {
+            [b'\'', ..] => until(1, "'"),
+            [b'"', ..] => until(1, "\""),
+            [b'`', ..] => until(1, "`"),
+            [b'[', ..] => until(1, "]"),
+            [b'-', b'-', ..] => until(2, "\n"),
+            [b'/', b'*', ..] => until(2, "*/"),
+            [b'?', digits @ ..] => {
+                let digits = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+                let number = rest[1..1 + digits].parse().unwrap_or(most + 1);
+                most = most.max(number).min(MOST);
+                1 + digits
+            }
+            _ => 1,
+        };
+        rest = &rest[length..];
+    }
+    most
+}
+
+/// Returns a note about a statement whose file stays in the canister.
+pub fn note_of(text: &str) -> Option<&'static str> {
+    let has = |word: &str| split::words(text).any(|it| it.eq_ignore_ascii_case(word));
+    let first = split::first_word(text).unwrap_or_default().to_ascii_lowercase();
+    let in_memory = || text.contains(":memory:") || text.contains("''");
+    match first.as_str() {
+        "vacuum" if has("into") => {
+            Some("the file stays in the canister; .save FILE writes one on this machine")
+        }
+        "attach" if !in_memory() => {
+            Some("the file is one of the canister; .open FILE takes one of this machine")
+        }
+        _ => None,
+    }
+}
+
 /// Returns a statement in one line of at most `width` characters.
 pub fn shortened(text: &str, width: usize) -> String {
     // A statement may have megabytes.
@@ -213,6 +260,33 @@ mod tests {
         assert_eq!(words(".read 'a b.sql' ;").unwrap(), [".read", "a b.sql"]);
         assert_eq!(words(".x \"\" y").unwrap(), [".x", "", "y"]);
         assert!(words(".read 'a").is_err());
+    }
+
+    #[test]
+    fn question_marks_are_counted_outside_of_strings_and_comments() {
+        for (text, number) in [
+            ("SELECT 1", 0),
+            ("SELECT ?, '?', \"?\", [?], `?` -- ?\n, ? /* ? */ - ? / ?", 4),
+            ("SELECT ?7, ?2, ?", 8),
+            ("SELECT ?99999999", 32_766),
+            ("SELECT 'it''s ?', ? /* open ?", 1),
+            ("SELECT '?", 0),
+        ] {
+            assert_eq!(positional(text), number, "{text}");
+        }
+    }
+
+    #[test]
+    fn files_of_the_canister_are_noted() {
+        for (text, noted) in [
+            ("VACUUM INTO 'a.db'", true),
+            ("/* x */ attach database 'a.db' as a", true),
+            ("VACUUM", false),
+            ("ATTACH ':memory:' AS a", false),
+            ("SELECT 'vacuum into'", false),
+        ] {
+            assert_eq!(note_of(text).is_some(), noted, "{text}");
+        }
     }
 
     #[test]

@@ -38,7 +38,7 @@ const LOCKING_MODES: [&str; 2] = ["exclusive", "normal"];
 /// Transactions in a message, besides one.
 const MORE: [u64; 2] = [10, 100];
 /// The transactions of a point, unless others are chosen.
-const TRANSACTIONS: &str = "--transactions=200";
+const TRANSACTIONS: u64 = 200;
 /// The rows of the ranking.
 const SHOWN: usize = 12;
 /// Differences below this part of the cost are not worth a setting.
@@ -83,6 +83,8 @@ enum Failed {
 /// The settings of a search.
 struct Tuner<'a> {
     words: &'a [String],
+    /// The transactions of a point.
+    transactions: u64,
     replica: Embedded,
     cache: Option<Cache>,
     prices: Prices,
@@ -97,8 +99,7 @@ pub struct Choice {
     pub words: Vec<String>,
     pub engines: Option<Configurations>,
     pub per_message: Option<u64>,
-    /// `true` if the number of transactions is chosen.
-    pub transactions: bool,
+    pub transactions: Option<u64>,
 }
 
 /// Measures a script with many settings, and prints a ranking.
@@ -107,8 +108,9 @@ pub struct Choice {
 ///
 /// If a point fails, other than by a setting that the engine does not take.
 pub fn tune(mut choice: Choice, output: &Output) -> Result<ExitCode> {
-    if !choice.transactions {
-        choice.words.push(TRANSACTIONS.to_owned());
+    let transactions = choice.transactions.unwrap_or(TRANSACTIONS);
+    if choice.transactions.is_none() {
+        choice.words.push(format!("--transactions={TRANSACTIONS}"));
     }
     let first = Planned::of(&SqlSuite, &choice.words)?;
     if first.args.target.replica != ReplicaArg::Embedded {
@@ -120,8 +122,15 @@ pub fn tune(mut choice: Choice, output: &Output) -> Result<ExitCode> {
         nodes: first.args.prices.nodes,
         usd_per_trillion_cycles: first.args.prices.usd_per_trillion_cycles,
     };
-    let mut tuner =
-        Tuner { words: &choice.words, replica, cache, prices, output, tried: Vec::new() };
+    let mut tuner = Tuner {
+        words: &choice.words,
+        transactions,
+        replica,
+        cache,
+        prices,
+        output,
+        tried: Vec::new(),
+    };
     let starts = match choice.engines {
         Some(engines) => engines.0,
         None => vec![Configuration::of("sqlite")?],
@@ -170,8 +179,9 @@ impl Tuner<'_> {
         }
         best = self.best_of(&points, best)?;
         if per_message.is_none() {
-            let more = MORE.map(|per_message| Point { per_message, ..best.clone() });
-            self.measure(&more)?;
+            let more = MORE.iter().filter(|more| **more <= self.transactions);
+            let more = more.map(|more| Point { per_message: *more, ..best.clone() });
+            self.measure(&more.collect::<Vec<_>>())?;
         }
         Ok(())
     }
