@@ -55,6 +55,46 @@ pub fn presentation(results: &Results) -> &'static dyn Presentation {
     }
 }
 
+/// Returns the name of a case among those of all suites: `users/insert/middle 1000/sqlite/wal`.
+pub fn title(suite: &dyn Suite, section: &str, name: &str, configuration: &str) -> String {
+    [suite.name(), section, name, configuration].map(ungrouped).join("/")
+}
+
+/// `true` if the words of a pattern follow each other in the name of a case: `middle 1000` is in
+/// `users/insert/middle 1000/sqlite/wal`, and `middle 100` is not.
+pub fn matches(pattern: &str, title: &str) -> bool {
+    let (pattern, title) = (normal(pattern), normal(title));
+    format!("-{title}-").contains(&format!("-{pattern}-"))
+}
+
+/// Returns a text in the form that is compared: lower case, digits together, and hyphens for
+/// everything else.
+pub fn normal(text: &str) -> String {
+    let mut normal = String::new();
+    for letter in ungrouped(text).chars() {
+        match letter.is_alphanumeric() {
+            true => normal.extend(letter.to_lowercase()),
+            false if normal.ends_with('-') => {}
+            false => normal.push('-'),
+        }
+    }
+    normal.trim_matches('-').to_owned()
+}
+
+/// Returns the text with the digits of its numbers together.
+pub fn ungrouped(text: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let digit = |at: usize| letters.get(at).is_some_and(char::is_ascii_digit);
+    let groups = |at: usize| {
+        at > 0
+            && matches!(letters[at], ' ' | '\u{a0}' | '\u{202f}' | '_')
+            && digit(at - 1)
+            && (1..=3).all(|more| digit(at + more))
+            && !digit(at + 4)
+    };
+    (0..letters.len()).filter(|at| !groups(*at)).map(|at| letters[at]).collect()
+}
+
 /// Returns the published figures with this name.
 ///
 /// # Errors

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, Result, bail, ensure};
 
-use super::run::{Planned, agree_on_rows, failures, out_of};
+use super::run::{Planned, agree_on_rows, failures, out_of, save_page, show};
 use crate::canisters;
 use crate::progress::Output;
-use crate::report::{self, Format};
+use crate::report::Format;
 use crate::results::{CanisterInfo, Case, FixtureInfo, Results, RunFile};
 use crate::suites::suite;
-use crate::terminal::{print, split};
+use crate::terminal::split;
 use stablebench_suite::input::Input;
 use stablebench_suite::plan::{Fixture, Plan};
 use stablebench_suite::shard::Shard;
@@ -26,6 +26,12 @@ pub struct MergeArgs {
     /// The format in which results are printed.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
+    /// Print all tables instead of the answer.
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Do not write the page of the results, which is saved beside them.
+    #[arg(long)]
+    pub no_page: bool,
 }
 
 /// The results of a shard.
@@ -59,9 +65,12 @@ pub fn merge(args: &MergeArgs, output: &Output) -> Result<()> {
     let mut file = RunFile::new(&out)?;
     file.finish(&results, true)?;
     if !results.cases.is_empty() {
-        print(&report::render(whole.suite, &results, args.format, output.terminal)?)?;
+        show(whole.suite, &results, (args.format, args.verbose), &out, output)?;
     }
     output.progress.note(&file.summary());
+    if !args.no_page {
+        save_page(whole.suite, &results, &out, &output.progress)?;
+    }
     failures(&results)?;
     agree_on_rows(&whole.plan, &results)
 }

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use super::replica::{check, remember_durations, target};
 use super::spending::agree;
 use crate::canisters::{self, Built};
+use crate::closest::closest_by;
 use crate::compare::{Gates, compare};
 use crate::interrupt::{self, Interrupted};
 use crate::progress::{Output, Progress};
@@ -19,10 +20,10 @@ use crate::replica::options::{AccessArgs, CacheUseArgs, ReplicaArg, ReplicaArgs,
 use crate::report::number::Grouped;
 use crate::report::style::Style;
 use crate::report::{self, Format, comparison};
-use crate::results::{CanisterInfo, Case, FORMAT, Outcome, Prices, Results, RunFile};
+use crate::results::{CanisterInfo, Case, FORMAT, Outcome, Prices, Results, RunFile, save_text};
 use crate::runner::{Missing, Runner};
-use crate::suites::SUITES;
-use crate::terminal::{note, print};
+use crate::suites::{SUITES, matches, normal, title};
+use crate::terminal::{note, print, quoted};
 use stablebench_suite::input::Input;
 use stablebench_suite::plan::{Ceilings, Plan};
 use stablebench_suite::shard::Shard;
@@ -39,6 +40,9 @@ pub struct RunArgs {
     pub seed: u64,
     #[command(flatten)]
     pub prices: PriceArgs,
+    /// Measure only cases with these words in their names, which --list prints; may be repeated.
+    #[arg(long, value_name = "PATTERN", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub case: Vec<String>,
     /// Measure only part I of N, for machines that share a run; `merge` joins their files.
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
@@ -65,6 +69,12 @@ pub struct RunOutputArgs {
     /// The format in which results are printed.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
+    /// Print all tables instead of the answer.
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Do not write the page of the results, which is saved beside them.
+    #[arg(long)]
+    pub no_page: bool,
     /// List the cases without measuring them.
     #[arg(long)]
     pub list: bool,
@@ -153,6 +163,9 @@ impl Planned {
         run_matches: &ArgMatches,
     ) -> Result<Self> {
         let mut plan = suite.plan(matches, args.seed)?;
+        if !args.case.is_empty() {
+            chosen(suite, &mut plan, &args.case)?;
+        }
         if plan.fixtures.iter().all(|fixture| fixture.cases().next().is_none()) {
             bail!(
                 "these options leave no case of the suite {}; `stablebench run {} --help` lists others",
@@ -197,6 +210,35 @@ impl Planned {
         })?;
         Self::new(suite, &matches, RunArgs::from_arg_matches(&matches)?, &matches)
     }
+}
+
+/// Leaves out of a plan all cases but those that a pattern matches.
+///
+/// # Errors
+///
+/// If a pattern matches no case; the message lists similar ones.
+fn chosen(suite: &dyn Suite, plan: &mut Plan, patterns: &[String]) -> Result<()> {
+    let mut titles = Vec::new();
+    for fixture in &plan.fixtures {
+        let title = |(section, name)| title(suite, section, name, &fixture.configuration.key);
+        titles.extend(fixture.cases().map(title));
+    }
+    for pattern in patterns {
+        if !titles.iter().any(|title| matches(pattern, title)) {
+            let near = closest_by(&normal(pattern), &titles, normal);
+            bail!(
+                "no case has {pattern} in its name; the nearest are\n{}`stablebench run {} --list` \
+                 prints all",
+                near.iter().map(|title| format!("  {title}\n")).collect::<String>(),
+                suite.name()
+            );
+        }
+    }
+    plan.retain(|section, name, configuration| {
+        let title = title(suite, section, name, configuration);
+        patterns.iter().any(|pattern| matches(pattern, &title))
+    });
+    Ok(())
 }
 
 /// Runs a suite and prints its results.
@@ -263,7 +305,8 @@ fn measure(planned: &Planned, output: &Output) -> Result<Results> {
     let ran = runner.run(jobs);
     let results = runner.results();
     if !results.cases.is_empty() {
-        print(&report::render(*suite, &results, args.output.format, output.terminal)?)?;
+        let shown = (args.output.format, args.output.verbose);
+        show(*suite, &results, shown, &out, output)?;
     }
     let (saved, incomplete) = runner
         .file()
@@ -273,11 +316,59 @@ fn measure(planned: &Planned, output: &Output) -> Result<Results> {
         Err(error) => Err(ended(error, &incomplete)),
         Ok(()) => {
             progress.note(&saved);
+            if !args.output.no_page {
+                save_page(*suite, &results, &out, progress)?;
+            }
             failures(&results)?;
             agree_on_rows(plan, &results)?;
             Ok(results)
         }
     }
+}
+
+/// Prints results: the answer, or all tables if they are `verbose`, or another format.
+pub fn show(
+    suite: &dyn Suite,
+    results: &Results,
+    (format, verbose): (Format, bool),
+    out: &Path,
+    output: &Output,
+) -> Result<()> {
+    if verbose || format != Format::Table {
+        return print(&report::render(suite, results, format, output.terminal)?);
+    }
+    print(&report::answer::answer(suite, results, output.terminal)?)?;
+    let file = quoted(&out.to_string_lossy());
+    print(&format!("All tables: stablebench report {file}\n"))
+}
+
+/// Saves the page of results beside their file, and says where it is.
+pub fn save_page(
+    suite: &dyn Suite,
+    results: &Results,
+    out: &Path,
+    progress: &Progress,
+) -> Result<()> {
+    // A stream has no place beside it.
+    if !out.is_file() {
+        return Ok(());
+    }
+    let page = out.with_extension("html");
+    if page.exists() && !report::is_page(&page)? {
+        progress.note(&format!(
+            "{} is not a page of stablebench and stays as it is; for a page: stablebench report {} \
+             -o FILE.html",
+            page.display(),
+            quoted(&out.to_string_lossy())
+        ));
+        return Ok(());
+    }
+    let name = out.file_name().unwrap_or(out.as_os_str()).to_string_lossy().into_owned();
+    let text = report::page(&[(name, suite, results.clone())])?;
+    save_text(&page, &text)?;
+    let address = page.canonicalize().unwrap_or(page);
+    progress.note(&format!("open the page: file://{}", address.display()));
+    Ok(())
 }
 
 /// Fails if configurations that must agree have found or left other rows. Within a run, the first
@@ -492,7 +583,8 @@ mod tests {
         let command = with_run_options(clap::Command::new(""));
         let ids = command.get_arguments().map(|argument| argument.get_id().as_str());
         let (again, once): (Vec<_>, Vec<_>) = ids.partition(|id| repeated(id));
-        let output = ["out", "resume", "no_wall_time", "format", "list", "jobs"];
+        let output =
+            ["out", "resume", "no_wall_time", "format", "verbose", "no_page", "list", "jobs"];
         let access = ["identity", "yes", "root_key", "verify_embedded"];
         let cache = ["cache_dir", "cache_limit", "no_cache"];
         assert_eq!(once, [&output[..], &access, &[RULES], &cache].concat());

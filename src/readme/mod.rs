@@ -19,7 +19,7 @@ use stablebench_replica::files;
 use crate::compare::{Gates, compare};
 use crate::engines::{ADVISED, SHIPPED, heading};
 use crate::report::grid::{Cell, Grid};
-use crate::report::number::{Grouped, Ratio};
+use crate::report::number::{Grouped, Ratio, Short};
 use crate::report::style::Style;
 use crate::results::{Measured, Results};
 use crate::suites::SUITES;
@@ -57,7 +57,7 @@ impl Reference {
 
     fn part(&self, name: &str) -> Option<Result<String>> {
         Some(match name {
-            "summary" => table(&self.users, SUMMARY.map(|at| ROWS[at])),
+            "summary" => summary(&self.users),
             "users costs" => table(&self.users, ROWS),
             "findings" => found::findings(self),
             "found" => found::part(self),
@@ -145,8 +145,60 @@ const ROWS: [Row; 11] = [
     ("the first read after an upgrade", "work", "read 1 uniform, upgraded"),
 ];
 
-/// The rows of the short table in README.md.
-const SUMMARY: [usize; 7] = [0, 2, 3, 4, 5, 6, 8];
+/// The columns of the short table in README.md, with their headings.
+const SUMMARY_COLUMNS: [(&str, &str); 4] = [
+    ("btree", "`StableBTreeMap`"),
+    (ADVISED, "SQLite,<br>`cache_size=1000`"),
+    (SHIPPED, "SQLite, as<br>`ic-rusqlite` ships it"),
+    ("sqlite-vfs", "SQLite,<br>`ic-sqlite-vfs`"),
+];
+
+/// The rows of the short table.
+const SUMMARY: [Row; 5] = [
+    ("insert 1 row", "insert", "middle 1"),
+    ("insert 100 rows between others", "insert", "middle 100"),
+    ("insert 100 rows at random", "insert", "random 100"),
+    ("update 1 000 rows at random", "work", "update 1 000 uniform, warm"),
+    ("read 1 000 rows at random", "work", "read 1 000 uniform, warm"),
+];
+
+/// The short table, in instructions of a row, with a sentence above.
+fn summary(users: &Results) -> Result<String> {
+    let of = users.case("insert", "middle 1", "btree").context("the run has no section insert")?;
+    let mut header = vec!["one message".to_owned()];
+    header.extend(SUMMARY_COLUMNS.map(|(_, heading)| heading.to_owned()));
+    let row = |(label, section, name): Row| -> Result<Vec<Cell>> {
+        let cost = |(key, _)| {
+            let measured = users.case(section, name, key).and_then(|case| case.measured());
+            measured
+                .map(Measured::each_operation)
+                .with_context(|| lacking(users, section, name, key))
+        };
+        let costs = SUMMARY_COLUMNS.into_iter().map(cost).collect::<Result<Vec<u64>>>()?;
+        let least = costs.iter().min();
+        let cell = |cost: &u64| match Some(cost) == least {
+            true => Cell::Text(format!("**{}**", Short(*cost))),
+            false => Cell::text(Short(*cost)),
+        };
+        Ok([Cell::text(label)].into_iter().chain(costs.iter().map(cell)).collect())
+    };
+    let rows = SUMMARY.into_iter().map(row).collect::<Result<_>>()?;
+    let table = Grid { header, rows, ..Grid::default() }.render(Style::MARKDOWN);
+    Ok(format!(
+        "Instructions per row, in a table of {} rows of {} bytes. Bold is the cheapest:\n\n{table}",
+        Grouped(of.rows),
+        Grouped(of.payload.into())
+    ))
+}
+
+/// The error of a run without a case.
+fn lacking(users: &Results, section: &str, name: &str, key: &str) -> String {
+    format!(
+        "the reference run by the rules {} lacks {section}/{name} of {key}; renew it: \
+         scripts/renew-results users",
+        users.replica.rules
+    )
+}
 
 /// The table of some rows by today's rules, with a sentence above.
 fn table(users: &Results, rows: impl IntoIterator<Item = Row>) -> Result<String> {
@@ -181,13 +233,8 @@ fn table(users: &Results, rows: impl IntoIterator<Item = Row>) -> Result<String>
 fn line(users: &Results, section: &str, name: &str) -> Result<Vec<Cell>> {
     let cost = |column| users.case(section, name, column)?.measured().map(Measured::each_operation);
     let costs = COLUMNS.map(cost);
-    if let Some(lacking) = COLUMNS.iter().zip(costs).find(|(_, cost)| cost.is_none()) {
-        bail!(
-            "the reference run by the rules {} lacks {section}/{name} of {}; renew it: \
-             scripts/renew-results users",
-            users.replica.rules,
-            lacking.0
-        );
+    if let Some(missing) = COLUMNS.iter().zip(costs).find(|(_, cost)| cost.is_none()) {
+        bail!(lacking(users, section, name, missing.0));
     }
     let choice = COLUMNS.iter().zip(costs).filter(|(column, _)| **column != FLOOR);
     let best = choice.filter_map(|(_, cost)| cost).min();

@@ -1,4 +1,4 @@
-//! The page of committed results.
+//! The page and the answers of committed results.
 
 use std::io::Read;
 
@@ -11,8 +11,10 @@ use stablebench_suite::Suite;
 
 use super::SUITES;
 use crate::canisters::root;
+use crate::report::answer::{LINES, WIDTH, answer};
 use crate::report::{Presentation, page};
 use crate::results::{Results, sample};
+use crate::terminal::Terminal;
 
 /// The suite of the sample.
 const SUITE: &dyn Presentation = &stablebench_suite_users::UsersSuite;
@@ -64,6 +66,19 @@ fn all_committed_results_are_one_small_page() {
                 case.configuration
             );
             assert!(report["sections"][&case.section].is_string(), "{}", case.section);
+        }
+    }
+}
+
+#[test]
+fn the_answer_of_each_suite_fits_one_screen() {
+    for (file, suite, results) in committed() {
+        for width in [None, Some(100), Some(60)] {
+            let text = answer(suite, &results, Terminal { colour: false, width }).unwrap();
+            let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(longest <= usize::from(width.unwrap_or(WIDTH)), "{file}: {longest}\n{text}");
+            assert!(width == Some(60) || text.lines().count() < LINES, "{file}:\n{text}");
+            assert!(text.contains("What to do"), "{file}:\n{text}");
         }
     }
 }

@@ -125,6 +125,6 @@ fn upgrades_keep_the_heap_on_a_network() {
         let reason = outcome["not_applicable"]["reason"].as_str().unwrap_or_default();
         assert!(reason.contains("does not report the instructions"), "{outcome}");
     }
-    let printed = run(&[&small[..2], &server.target()].concat(), directory.path());
+    let printed = run(&[&small[..2], &["--verbose"], &server.target()].concat(), directory.path());
     assert!(printed.contains("generate is the work alone"), "{printed}");
 }

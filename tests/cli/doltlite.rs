@@ -42,7 +42,7 @@ fn history_is_measured_and_equals_the_model() {
 fn sysbench_shows_multipliers_next_to_the_published_ones() {
     let directory = tempfile::tempdir().unwrap();
     let args = ["sysbench", "--other=doltlite", "--rows=50", "--keys=composite,text"];
-    let output = run(&[&args[..], &["--max-ratio=1.01"]].concat(), directory.path());
+    let output = run(&[&args[..], &["--max-ratio=1.01", "-v"]].concat(), directory.path());
     assert_eq!(output.status.code(), Some(1), "a ceiling is exceeded: {}", stderr(&output));
     let printed = stdout(&output);
     for part in ["multiplier", "published", "1.310×", "instructions on stable memory"] {

@@ -90,7 +90,8 @@ fn everything_is_measured_and_two_runs_are_equal() {
 fn exceeded_ceilings_are_listed_and_the_exit_code_is_1() {
     let directory = tempfile::tempdir().unwrap();
     let run = |options: &[&str]| {
-        let of = ["run", "sysbench", "--rows=300", "--keys=integer", "--places=autocommit"];
+        let of =
+            ["run", "sysbench", "--rows=300", "--keys=integer", "--places=autocommit", "--verbose"];
         let output = stablebench(&[&of, options].concat(), directory.path());
         assert!(output.status.code().is_some_and(|code| code < 2), "{}", stderr(&output));
         (output.status.code(), stdout(&output), stderr(&output))

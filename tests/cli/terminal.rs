@@ -7,8 +7,14 @@ use std::process::{Command, Stdio};
 use super::{command, stablebench, stderr, stdout};
 
 /// A run that takes no time.
-const TINY: &[&str] =
-    &["--rows=20", "--batches=1", "--at=end", "--engines=array,append", "--no-wall-time"];
+const TINY: &[&str] = &[
+    "--rows=20",
+    "--batches=1",
+    "--at=end",
+    "--engines=array,append",
+    "--no-wall-time",
+    "--no-page",
+];
 
 #[test]
 fn quiet_prints_results_only() {

@@ -17,6 +17,7 @@ const TINY: &[&str] = &[
     "--at=end",
     "--engines=leveldb/snappy,leveldb/none",
     "--no-wall-time",
+    "--no-page",
 ];
 
 fn pipe(path: &Path) {

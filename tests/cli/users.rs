@@ -17,6 +17,7 @@ fn small_run(format: &str, directory: &Path) -> String {
         "--journal-modes=persist,memory",
         "--format",
         format,
+        "--verbose",
         "--out=saved.json",
     ];
     let output = stablebench(&args, directory);
@@ -120,6 +121,7 @@ fn each_operation_is_measured_by_itself() {
         "--engines=btree,sqlite,array",
         "--journal-modes=memory",
         "--per-operation",
+        "--verbose",
     ];
     let output = stablebench(&args, directory.path());
     assert!(output.status.success(), "{}", stderr(&output));
@@ -260,6 +262,63 @@ fn runs_are_compared() {
     compare(&modes, 0);
     let broken = compare(&[&modes[..], &["--max-ratio=1.01"]].concat(), 1);
     assert!(broken.contains("middle 1"), "{broken}");
+}
+
+#[test]
+fn a_run_prints_its_answer_and_saves_a_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = directory.path().join("results.html");
+    let run = |more: &[&str]| {
+        let args = ["run", "users", "--rows=2000", "--batches=1,20", "--engines=btree,sqlite/wal"];
+        let output = stablebench(&[&args, more].concat(), directory.path());
+        assert!(output.status.success(), "{}", stderr(&output));
+        (stdout(&output), stderr(&output))
+    };
+    let (answer, _) = run(&["--no-page"]);
+    assert!(answer.lines().count() <= 40, "{answer}");
+    for part in ["users: 2 000 rows of 100 bytes", "What to do", "stablebench report results.json"]
+    {
+        assert!(answer.contains(part), "{answer}");
+    }
+    assert!(!page.exists());
+    let (_, notes) = run(&[]);
+    assert!(notes.contains("open the page: file://"), "{notes}");
+    assert!(std::fs::read_to_string(&page).unwrap().starts_with("<!doctype html>"));
+    // The user's own file stays.
+    std::fs::write(&page, "<!doctype html> mine").unwrap();
+    let (_, notes) = run(&[]);
+    assert!(notes.contains("is not a page of stablebench"), "{notes}");
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), "<!doctype html> mine");
+}
+
+#[test]
+fn a_pattern_chooses_cases_and_changes_no_figure() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |more: &[&str]| {
+        let args = ["run", "users", "--rows=2000", "--batches=1,10,100", "--no-wall-time"];
+        let engines = ["--engines=btree,sqlite/wal", "--format=json", "--sections=insert,work"];
+        let output = stablebench(&[&args[..], &engines, more].concat(), directory.path());
+        assert!(output.status.success(), "{}", stderr(&output));
+        json(&stdout(&output))
+    };
+    let all = run(&["--operations=20"]);
+    let some = run(&["--operations=20", "--case=middle 10", "--case=scan warm/sqlite"]);
+    let name = |case: &Value| {
+        ["section", "name", "configuration"].map(|key| case[key].as_str().unwrap().to_owned())
+    };
+    let names: Vec<_> = cases(&some).iter().map(name).collect();
+    let expected = [
+        ["insert", "middle 10", "btree"],
+        ["insert", "middle 10", "sqlite/wal"],
+        ["work", "scan, warm", "sqlite/wal"],
+    ];
+    assert_eq!(names, expected.map(|case| case.map(str::to_owned)));
+    for case in cases(&some) {
+        assert!(cases(&all).contains(case), "{case}");
+    }
+    let none = stablebench(&["run", "users", "--case=midle 10"], directory.path());
+    assert_eq!(none.status.code(), Some(2));
+    assert!(stderr(&none).contains("no case has midle 10 in its name"), "{}", stderr(&none));
 }
 
 #[test]

@@ -256,6 +256,36 @@ impl Fixture {
         }
     }
 
+    /// Leaves out the steps that become rows, by their places, and all steps after the last one that is
+    /// kept. Those that others depend on are executed, but not measured.
+    pub fn retain(&mut self, keep: impl Fn(usize, &Step) -> bool) {
+        let kept = |(at, step): (usize, &Step)| step.row().is_some() && keep(at, step);
+        let Some(last) = self.steps.iter().enumerate().rposition(kept) else {
+            self.steps.clear();
+            self.populated = 0;
+            return;
+        };
+        self.steps.truncate(last + 1);
+        let populated = self.populated;
+        let mut left = Vec::new();
+        for (at, mut step) in std::mem::take(&mut self.steps).into_iter().enumerate() {
+            if step.row().is_none() || keep(at, &step) {
+                left.push(step);
+            } else if step.effect != Effect::Dropped {
+                step.role = Role::AsMeasured;
+                step.more.clear();
+                step.details = Details::default();
+                left.push(step);
+            }
+            if at + 1 == populated {
+                self.populated = left.len();
+            }
+        }
+        // The cache does not contain fixtures whose populating is measured.
+        self.populated = self.populated.min(left.len());
+        self.steps = left;
+    }
+
     /// Section and name of its cases, in their order.
     pub fn cases(&self) -> impl Iterator<Item = (&str, &str)> {
         self.steps.iter().flat_map(Step::rows)
@@ -306,6 +336,22 @@ impl Plan {
             }
         }
         plan
+    }
+
+    /// Leaves out cases, by section, name and configuration, and what only they need.
+    pub fn retain(&mut self, keep: impl Fn(&str, &str, &str) -> bool) {
+        for fixture in &mut self.fixtures {
+            let key = fixture.configuration.key.clone();
+            fixture.retain(|_, step| step.rows().any(|(section, name)| keep(section, name, &key)));
+        }
+        self.fixtures.retain(|fixture| fixture.cases().next().is_some());
+        let left = |fixture: &Fixture, row: &(String, String)| {
+            fixture.cases().any(|(section, name)| (section, name) == (&row.0, &row.1))
+        };
+        self.rows.retain(|row| self.fixtures.iter().any(|fixture| left(fixture, row)));
+        let keys = |fixture: &Fixture| fixture.configuration.key.clone();
+        let keys: Vec<String> = self.fixtures.iter().map(keys).collect();
+        self.configurations.retain(|configuration| keys.contains(&configuration.key));
     }
 
     /// The place of each case in results: row by row, in the order of the configurations.

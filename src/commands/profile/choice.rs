@@ -8,9 +8,9 @@ use anyhow::{Context, Result, bail};
 use super::ProfileArgs;
 use crate::closest::closest_by;
 use crate::commands::run::Planned;
-use crate::suites::SUITES;
+use crate::suites::{SUITES, normal, title};
 use stablebench_suite::Suite;
-use stablebench_suite::plan::{Details, Effect, Fixture, Measures, Plan, Role};
+use stablebench_suite::plan::{Details, Measures, Plan};
 
 /// A case, and a plan that measures nothing else.
 pub struct Chosen {
@@ -42,7 +42,7 @@ pub fn choose(args: &ProfileArgs, text: &str) -> Result<Chosen> {
     let planned = planned(args, suite, section, parts.next().unwrap_or_default())?;
     let places = places(&planned.plan);
     let wanted = normal(text);
-    let titles: Vec<String> = places.iter().map(|place| title(suite, place)).collect();
+    let titles: Vec<String> = places.iter().map(|place| place.title(suite)).collect();
     let at = titles.iter().position(|title| normal(title) == wanted);
     let Some(place) = at.and_then(|at| places.into_iter().nth(at)) else {
         let titles = closest_by(&wanted, &titles, normal);
@@ -58,7 +58,7 @@ pub fn choose(args: &ProfileArgs, text: &str) -> Result<Chosen> {
             suite.name()
         );
     };
-    let title = title(suite, &place);
+    let title = place.title(suite);
     let Place { section, name, configuration: column, .. } = &place;
     let (section, name, column) = (section.clone(), name.clone(), column.clone());
     let planned = only(planned, &place).with_context(|| title.clone())?;
@@ -77,7 +77,7 @@ pub fn list(args: &ProfileArgs) -> Result<String> {
             continue;
         }
         let places = places(&planned(args, suite, section, "")?.plan);
-        for title in places.iter().map(|place| title(suite, place)) {
+        for title in places.iter().map(|place| place.title(suite)) {
             if normal(&title).starts_with(&normal(wanted)) {
                 text += &format!("{title}\n");
             }
@@ -132,16 +132,20 @@ fn places(plan: &Plan) -> Vec<Place> {
     places
 }
 
-fn title(suite: &dyn Suite, place: &Place) -> String {
-    let Place { section, name, configuration: column, .. } = place;
-    let grouped = [suite.name(), section, name, column].map(ungrouped);
-    grouped.join("/")
+impl Place {
+    fn title(&self, suite: &dyn Suite) -> String {
+        title(suite, &self.section, &self.name, &self.configuration)
+    }
 }
 
 /// Returns the plan without everything that the case does not need.
 fn only(planned: Planned, place: &Place) -> Result<Planned> {
     let Planned { suite, args, command, mut plan } = planned;
-    let fixture = cut(plan.fixtures.swap_remove(place.fixture), place.step);
+    let mut fixture = plan.fixtures.swap_remove(place.fixture);
+    fixture.retain(|at, _| at == place.step);
+    for step in &mut fixture.steps {
+        step.details = Details::default();
+    }
     if fixture.steps.last().is_some_and(|step| matches!(step.measures, Measures::Capacity(_))) {
         bail!("a search for a capacity has many messages, none of which is the case");
     }
@@ -156,63 +160,6 @@ fn only(planned: Planned, place: &Place) -> Result<Planned> {
     // The functions in which instructions are spent do not depend on what is read back afterwards.
     let plan = Plan { check_around: true, ..Plan::new(plan.suite, vec![fixture]) };
     Ok(Planned { suite, args, command, plan })
-}
-
-/// Returns the fixture up to a step. The steps before it are executed, since it depends on them,
-/// but not measured.
-fn cut(mut fixture: Fixture, last: usize) -> Fixture {
-    fixture.steps.truncate(last + 1);
-    let populated = fixture.populated;
-    // The cache does not contain fixtures whose populating is measured.
-    let measured = populated > last;
-    let mut kept = Vec::new();
-    for (at, mut step) in fixture.steps.into_iter().enumerate() {
-        step.details.each = false;
-        if at == last {
-            step.details = Details::default();
-        } else if step.effect == Effect::Dropped {
-            continue;
-        } else if step.row().is_some() {
-            step.role = Role::AsMeasured;
-        }
-        kept.push(step);
-        if at + 1 == populated {
-            fixture.populated = kept.len();
-        }
-    }
-    if measured {
-        fixture.populated = kept.len();
-    }
-    fixture.steps = kept;
-    fixture
-}
-
-/// Returns a text in the form that is compared: lower case, digits together, and hyphens for
-/// everything else.
-fn normal(text: &str) -> String {
-    let mut normal = String::new();
-    for letter in ungrouped(text).chars() {
-        match letter.is_alphanumeric() {
-            true => normal.extend(letter.to_lowercase()),
-            false if normal.ends_with('-') => {}
-            false => normal.push('-'),
-        }
-    }
-    normal.trim_matches('-').to_owned()
-}
-
-/// Returns the text with the digits of its numbers together.
-fn ungrouped(text: &str) -> String {
-    let letters: Vec<char> = text.chars().collect();
-    let digit = |at: usize| letters.get(at).is_some_and(char::is_ascii_digit);
-    let groups = |at: usize| {
-        at > 0
-            && matches!(letters[at], ' ' | '\u{a0}' | '\u{202f}' | '_')
-            && digit(at - 1)
-            && (1..=3).all(|more| digit(at + more))
-            && !digit(at + 4)
-    };
-    (0..letters.len()).filter(|at| !groups(*at)).map(|at| letters[at]).collect()
 }
 
 #[cfg(test)]

@@ -38,6 +38,10 @@ impl Presentation for BuildsSuite {
         false
     }
 
+    fn to_do(&self, results: &Results) -> Option<Vec<String>> {
+        Some(advice(results))
+    }
+
     fn tables(&self, results: &Results, style: Style) -> Result<Vec<Grid>> {
         let mut grids = vec![summary(results)];
         for (title, value) in [

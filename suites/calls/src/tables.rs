@@ -14,6 +14,8 @@ use crate::plan::{
 use stablebench_suite::canisters::BENCH_CALLS;
 use stablebench_suite::engines::heading;
 use stablebench_suite::report::Presentation;
+use stablebench_suite::report::advice::times;
+use stablebench_suite::report::answer::{growth, winner};
 use stablebench_suite::report::grid::{Cell, Grid, Style};
 use stablebench_suite::report::number::{Grouped, Short};
 use stablebench_suite::results::{Case, Measured, Results};
@@ -21,6 +23,30 @@ use stablebench_suite::results::{Case, Measured, Results};
 impl Presentation for CallsSuite {
     fn question(&self) -> Option<&'static str> {
         Some("What do calls, timers, heartbeats and upgrades cost?")
+    }
+
+    fn headlines(&self) -> &'static [&'static str] {
+        &["A call, by the size of its argument: cycles"]
+    }
+
+    fn to_do(&self, results: &Results) -> Option<Vec<String>> {
+        let first = results.configurations_of(SIZE).into_iter().next()?;
+        let mut sentences: Vec<String> = [SIZE, REPLY, FAN_OUT]
+            .into_iter()
+            .filter_map(|of| growth(results, of, first))
+            .collect();
+        let name = *results.names(UPGRADE).last()?;
+        if let Some(winner) = winner(results, UPGRADE, name)
+            && let Some((next, measured)) = winner.next
+            && let Some((_, ratio)) = times(measured, winner.measured)
+        {
+            sentences.push(format!(
+                "upgrade with {name}: {} is the cheapest; {} takes {ratio}.",
+                heading(winner.key),
+                heading(next)
+            ));
+        }
+        Some(sentences)
     }
 
     fn section(&self, name: &str) -> Option<String> {

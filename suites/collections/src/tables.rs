@@ -8,6 +8,7 @@ use crate::plan::{
 use crate::published::{Published, Row, published};
 use stablebench_suite::cost::PageCosts;
 use stablebench_suite::report::Presentation;
+use stablebench_suite::report::answer::cheapest_rows;
 use stablebench_suite::report::grid::{Cell, Grid, Style};
 use stablebench_suite::report::number::{Binary, Grouped};
 use stablebench_suite::results::{Case, Measured, Results};
@@ -15,6 +16,16 @@ use stablebench_suite::results::{Case, Measured, Results};
 impl Presentation for CollectionsSuite {
     fn question(&self) -> Option<&'static str> {
         Some("What do maps cost in Motoko and in Rust?")
+    }
+
+    fn answer_tables(&self, results: &Results, _: Style) -> Result<Vec<Grid>> {
+        Ok(largest(results).into_iter().collect())
+    }
+
+    fn to_do(&self, results: &Results) -> Option<Vec<String>> {
+        let mut grid = largest(results)?;
+        grid.header.truncate(6);
+        Some(cheapest_rows(&grid))
     }
 
     fn section(&self, name: &str) -> Option<String> {
@@ -56,6 +67,12 @@ impl Presentation for CollectionsSuite {
         }
         Ok(grids)
     }
+}
+
+/// Returns the table of the largest maps.
+fn largest(results: &Results) -> Option<Grid> {
+    let most = results.cases.iter().map(|case| case.rows).max()?;
+    Some(costs(results, most))
 }
 
 /// Returns `true` if the replica reports whole messages, and what their pages cost.

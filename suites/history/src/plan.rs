@@ -9,7 +9,9 @@ use stablebench_suite::engines::Configuration;
 use stablebench_suite::job::Job;
 use stablebench_suite::plan::{Before, Details, Fixture, Messages, Plan, Step};
 use stablebench_suite::report::Presentation;
+use stablebench_suite::report::answer::{growth, shares};
 use stablebench_suite::report::number::Grouped;
+use stablebench_suite::results::Results;
 use stablebench_suite::{Suite, unique};
 
 /// The suite.
@@ -37,6 +39,18 @@ pub struct HistoryArgs {
 impl Presentation for HistorySuite {
     fn question(&self) -> Option<&'static str> {
         Some("What do commits, branches and diffs of a table cost in DoltLite?")
+    }
+
+    fn headlines(&self) -> &'static [&'static str] {
+        &["dolt_commit", "dolt_branch"]
+    }
+
+    fn to_do(&self, results: &Results) -> Option<Vec<String>> {
+        let grown = |key: &str| {
+            [COMMIT, DIFF].into_iter().filter_map(|of| growth(results, of, key)).collect::<Vec<_>>()
+        };
+        let first = results.configurations.first()?;
+        Some(grown(&first.key).into_iter().chain(shares(results)).collect())
     }
 
     fn section(&self, name: &str) -> Option<String> {

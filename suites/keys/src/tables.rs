@@ -18,6 +18,10 @@ impl Presentation for KeysSuite {
         Some("What do integers, ULIDs and UUIDs cost as keys, and what does a rowid?")
     }
 
+    fn headlines(&self) -> &'static [&'static str] {
+        &["Adding a link"]
+    }
+
     fn section(&self, name: &str) -> Option<String> {
         let title = match name {
             LISTS => "A user's list, added in a transaction",

@@ -20,6 +20,12 @@ pub const MESSAGES: &str = "messages";
 /// The configurations that are compared by default.
 const ENGINES: &str = "btree,sqlite/persist,sqlite/persist,cache_size=1000,sqlite/wal,cache_size=1000,sqlite/memory,\
                        cache_size=1000,sqlite-vfs";
+/// The configurations of SQLite that can be the cheapest: journals on the heap and in stable memory,
+/// small caches, small and large pages.
+const TUNED: &str = "btree,sqlite/persist,cache_size=1000,sqlite/persist,cache_size=100,sqlite/wal,\
+                     cache_size=1000,sqlite/wal,cache_size=100,sqlite/wal,page_size=8192,cache_size=500,\
+                     sqlite/wal,page_size=16384,cache_size=250,sqlite/memory,cache_size=1000,\
+                     sqlite-vfs,sqlite-vfs,page_size=4096";
 /// The most operations of a kind in a message, and indexes.
 const MAX_OPERATIONS: i64 = 100_000;
 const MAX_INDEXES: i64 = 8;
@@ -59,6 +65,9 @@ pub struct MixArgs {
     /// Engines and their settings: btree, sqlite/wal,cache_size=1000, sqlite-vfs, doltlite.
     #[arg(long, value_name = "ENGINES", default_value = ENGINES)]
     pub engines: Configurations,
+    /// Try the map and the settings of SQLite that can be the cheapest, and name the best.
+    #[arg(long, conflicts_with = "engines")]
+    pub tune: bool,
 }
 
 fn operations() -> clap::builder::RangedU64ValueParser {
@@ -101,7 +110,9 @@ Examples:
     stablebench run mix --insert 5 --read 20
   Two indexes, larger rows, and other settings:
     stablebench run mix --insert 5 --read 20 --indexes 2 --rows 200000 --payload 300 \\
-        --engines btree,sqlite/wal,cache_size=1000"
+        --engines btree,sqlite/wal,cache_size=1000
+  The best settings for these messages:
+    stablebench run mix --insert 5 --read 20 --tune"
     }
 
     fn arguments(&self, command: clap::Command) -> clap::Command {
@@ -162,7 +173,8 @@ fn plan(args: &MixArgs) -> Result<Plan> {
         at: args.at.into(),
         task,
     };
-    let first = args.engines.0.first().map(|configuration| configuration.engine.protocol);
+    let engines = if args.tune { TUNED.parse()? } else { args.engines.clone() };
+    let first = engines.0.first().map(|configuration| configuration.engine.protocol);
     if let Some(engine) = first {
         let (insertions, deletions) = work::room(&job(engine, MixTask::Create));
         ensure!(
@@ -177,7 +189,7 @@ fn plan(args: &MixArgs) -> Result<Plan> {
         );
     }
     let mut fixtures = Vec::new();
-    for configuration in &args.engines.0 {
+    for configuration in &engines.0 {
         let engine = configuration.engine;
         ensure!(
             engine.kind == Kind::Sql || engine.key == "btree",

@@ -3,7 +3,9 @@
 use anyhow::Result;
 use stablebench_suite::engines::heading;
 use stablebench_suite::report::Presentation;
+use stablebench_suite::report::answer::{cache_sizes, shares, winner};
 use stablebench_suite::report::grid::{Cell, Grid, Style, cheapest};
+use stablebench_suite::report::number::Ratio;
 use stablebench_suite::report::price::costs;
 use stablebench_suite::results::{Case, Measured, Outcome, Results};
 
@@ -22,9 +24,33 @@ impl Presentation for MixSuite {
         false
     }
 
+    fn to_do(&self, results: &Results) -> Option<Vec<String>> {
+        let winner = winner(results, MESSAGES, results.names(MESSAGES).first()?)?;
+        let (_, next) = winner.next?;
+        let gain = Ratio(next.each_operation(), winner.measured.each_operation());
+        let mut take = format!("Take {}: the next one takes {gain}.", heading(winner.key));
+        if let Some(pragmas) = pragmas(winner.key) {
+            take += &format!(" {pragmas}");
+        }
+        Some([take].into_iter().chain(cache_sizes(results)).chain(shares(results)).collect())
+    }
+
     fn tables(&self, results: &Results, style: Style) -> Result<Vec<Grid>> {
         Ok(results.names(MESSAGES).into_iter().map(|name| messages(results, name, style)).collect())
     }
+}
+
+/// Returns the statements that set a configuration of `ic-rusqlite`.
+fn pragmas(key: &str) -> Option<String> {
+    let (mode, settings) = key.strip_prefix("sqlite/")?.split_once(',').unwrap_or((key, ""));
+    let mode = mode.trim_start_matches("sqlite/");
+    let settings = settings.split(',').filter_map(|setting| setting.split_once('='));
+    let settings: Vec<(&str, &str)> = settings.collect();
+    // The size of pages is set before a journal is.
+    let (pages, others): (Vec<_>, Vec<_>) =
+        settings.into_iter().partition(|(name, _)| *name == "page_size");
+    let all = pages.into_iter().chain([("journal_mode", mode)]).chain(others);
+    Some(all.map(|(name, value)| format!("PRAGMA {name}={value};")).collect::<Vec<_>>().join(" "))
 }
 
 /// Returns the table of a mix, with a row for each configuration.
@@ -75,5 +101,25 @@ fn messages(results: &Results, name: &str, style: Style) -> Grid {
         rows,
         notes,
         lines: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pragmas_can_be_pasted() {
+        for (key, statements) in [
+            ("sqlite/wal", Some("PRAGMA journal_mode=wal;")),
+            (
+                "sqlite/wal,cache_size=500,page_size=8192",
+                Some("PRAGMA page_size=8192; PRAGMA journal_mode=wal; PRAGMA cache_size=500;"),
+            ),
+            ("btree", None),
+            ("sqlite-vfs", None),
+        ] {
+            assert_eq!(pragmas(key).as_deref(), statements, "{key}");
+        }
     }
 }

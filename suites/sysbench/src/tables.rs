@@ -18,6 +18,16 @@ impl Presentation for SysbenchSuite {
         Some("How much more does each statement cost on one side than on the other?")
     }
 
+    fn answer_tables(&self, results: &Results, _: Style) -> Result<Vec<Grid>> {
+        let Some(sides) = sides(results)? else { return Ok(Vec::new()) };
+        Ok(vec![answer(averages(&sides, &Published::read()?))])
+    }
+
+    fn to_do(&self, results: &Results) -> Option<Vec<String>> {
+        let sides = sides(results).ok()??;
+        Some(sides.others.iter().filter_map(|other| extremes(&sides, other)).collect())
+    }
+
     fn section(&self, name: &str) -> Option<String> {
         section::describe(name)
     }
@@ -73,6 +83,54 @@ impl Sides<'_> {
     fn keys(&self) -> impl Iterator<Item = &str> {
         [self.base].into_iter().chain(self.others.iter().map(|other| other.key))
     }
+}
+
+/// Returns the averages of the first kind of key.
+fn answer(mut grid: Grid) -> Grid {
+    let keys = |row: &[Cell]| match row.first() {
+        Some(Cell::Text(label)) => {
+            label.split_once(", ").map(|(keys, rest)| (keys.to_owned(), rest.to_owned()))
+        }
+        _ => None,
+    };
+    let Some((first, _)) = grid.rows.first().and_then(|row| keys(row)) else { return grid };
+    grid.rows.retain(|row| keys(row).is_some_and(|(keys, _)| keys == first));
+    for row in &mut grid.rows {
+        if let (Some((_, rest)), Some(label)) = (keys(row), row.first_mut()) {
+            *label = Cell::Text(rest);
+        }
+    }
+    grid.title = format!("{}, {first}", grid.title);
+    let shown: Vec<bool> = grid.header.iter().map(|heading| heading != "largest").collect();
+    let kept = |row: &mut Vec<Cell>| {
+        let mut shown = shown.iter();
+        row.retain(|_| shown.next() == Some(&true));
+    };
+    grid.rows.iter_mut().for_each(kept);
+    grid.header.retain(|heading| heading != "largest");
+    for heading in &mut grid.header {
+        *heading = heading.replace(", average", "");
+    }
+    grid.notes.clear();
+    grid
+}
+
+/// Returns a sentence on the sections in which a side costs the least and the most.
+fn extremes(sides: &Sides<'_>, other: &Other<'_>) -> Option<String> {
+    let average = |section: Section| {
+        mean(&other.found, &section.name()).map(|means| (means.arithmetic, section))
+    };
+    let averages: Vec<(f64, Section)> = Section::all().filter_map(average).collect();
+    let order = |one: &&(f64, Section), other: &&(f64, Section)| one.0.total_cmp(&other.0);
+    let (least, most) = (averages.iter().min_by(order)?, averages.iter().max_by(order)?);
+    Some(format!(
+        "{}: {} to {} of {}; most for {}.",
+        heading(other.key),
+        Factor(least.0),
+        Factor(most.0),
+        heading(sides.base),
+        most.1.title()
+    ))
 }
 
 fn summaries(results: &Results, sides: &Sides<'_>, published: &Published) -> Vec<Grid> {

@@ -1,5 +1,7 @@
 //! The own tables of the suite users: prices, and the published figures next to ours.
 
+mod answer;
+
 use anyhow::Result;
 
 use crate::args::describe;
@@ -14,6 +16,10 @@ use stablebench_suite::results::Results;
 impl Presentation for UsersSuite {
     fn question(&self) -> Option<&'static str> {
         Some("What does it cost to add, read, change and remove rows among many?")
+    }
+
+    fn headlines(&self) -> &'static [&'static str] {
+        &["Compared with the published figures"]
     }
 
     fn section(&self, name: &str) -> Option<String> {
@@ -33,6 +39,16 @@ impl Presentation for UsersSuite {
             grids.extend(price::parts(results, name, title, style));
         }
         Ok(grids)
+    }
+
+    fn answer_tables(&self, results: &Results, style: Style) -> Result<Vec<Grid>> {
+        // The published table is the answer to what it was repeated for.
+        let own = answer::grid(results, style).filter(|_| results.published.is_none());
+        Ok(own.into_iter().collect())
+    }
+
+    fn to_do(&self, results: &Results) -> Option<Vec<String>> {
+        answer::to_do(results)
     }
 
     fn published(&self, results: &Results) -> Result<Option<PublishedFigures>> {

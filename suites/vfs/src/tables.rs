@@ -22,6 +22,10 @@ impl Presentation for VfsSuite {
         Some("What does the file layer below SQLite cost, in one library and the other?")
     }
 
+    fn headlines(&self) -> &'static [&'static str] {
+        &["sqlite-vfs / ic-rusqlite"]
+    }
+
     fn section(&self, name: &str) -> Option<String> {
         let title = match name {
             AS_PUBLISHED => {

@@ -2,6 +2,7 @@
 //! folder, behind [`Presentation`].
 
 pub mod advice;
+pub mod answer;
 pub mod common;
 pub mod comparison;
 mod csv;
@@ -23,6 +24,7 @@ use serde_json::Value;
 use crate::results::Results;
 use crate::terminal::{self, Terminal};
 use grid::Grid;
+pub use page::is_page;
 use style::Style;
 pub use tables::{BASE, grids, incomplete};
 
@@ -83,6 +85,26 @@ pub trait Presentation: Sync {
     /// If published figures cannot be read.
     fn summaries(&self, results: &Results) -> Result<Vec<Grid>> {
         self.tables(results, Style::default())
+    }
+
+    /// Returns the beginnings of the titles of the tables that answer the question. Without any, it is
+    /// the first table.
+    fn headlines(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Returns tables for the answer that no other report has.
+    ///
+    /// # Errors
+    ///
+    /// If published figures cannot be read.
+    fn answer_tables(&self, _: &Results, _: Style) -> Result<Vec<Grid>> {
+        Ok(Vec::new())
+    }
+
+    /// Returns sentences on what to do, if the suite knows better ones than those for every suite.
+    fn to_do(&self, _: &Results) -> Option<Vec<String>> {
+        None
     }
 
     /// Returns published figures for the charts.

@@ -63,18 +63,21 @@ impl<'r> Columns<'r> {
         of.unwrap_or(shown)
     }
 
-    /// Returns the sentence that names the equal modes, if there are any.
-    pub fn note(&self) -> Option<String> {
+    /// Returns the equal modes, if there are any: `PERSIST = DELETE, OFF = MEMORY`.
+    pub fn equal(&self) -> Option<String> {
         let name = |key: &&str| mode(key).unwrap_or(key).to_uppercase();
         let group = |group: &Vec<&str>| group.iter().map(name).collect::<Vec<_>>().join(" = ");
         let groups: Vec<String> = self.equal.iter().map(group).collect();
-        (!groups.is_empty()).then(|| {
-            format!(
-                "{}: their figures differ by at most 10 %; the best is shown, and --format markdown shows \
-                 each.",
-                groups.join(", ")
-            )
-        })
+        (!groups.is_empty()).then(|| groups.join(", "))
+    }
+
+    /// Returns the sentence that names the equal modes, if there are any.
+    pub fn note(&self) -> Option<String> {
+        Some(format!(
+            "{}: their figures differ by at most 10 %; the best is shown, and --format markdown shows \
+             each.",
+            self.equal()?
+        ))
     }
 }
 

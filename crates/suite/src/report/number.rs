@@ -21,7 +21,7 @@ impl fmt::Display for Grouped {
     }
 }
 
-/// A large number with three digits: `74.4 G`.
+/// A large number with three digits: `74.4 G`, or `74.4G` with `{:#}`.
 #[derive(Clone, Copy, Debug)]
 pub struct Short(pub u64);
 
@@ -29,11 +29,12 @@ impl fmt::Display for Short {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 4] =
             [(1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
+        let space = if f.alternate() { "" } else { " " };
         for (unit, name) in UNITS {
             if self.0 >= unit {
                 let value = self.0 as f64 / unit as f64;
                 let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
-                return write!(f, "{value:.decimals$} {name}");
+                return write!(f, "{value:.decimals$}{space}{name}");
             }
         }
         write!(f, "{}", self.0)
@@ -167,6 +168,7 @@ mod tests {
             [text(12), text(1_500), text(74_390_226_683), text(999_000_000)],
             ["12", "1.50 k", "74.4 G", "999 M"]
         );
+        assert_eq!(format!("{:#} {:#}", Short(12), Short(1_500)), "12 1.50k");
     }
 
     #[test]

@@ -1,8 +1,10 @@
 use std::collections::BTreeSet;
 
 use clap::Parser;
+use stablebench_suite::plan::Effect;
 
 use super::*;
+use crate::suites::ungrouped;
 
 #[derive(clap::Parser)]
 struct Parsed {
@@ -70,7 +72,7 @@ fn no_two_cases_have_equal_names() {
         let fewest = if ["sql", "mix"].contains(&suite.name()) { 2 } else { 20 };
         assert!(found.len() > fewest, "{}", suite.name());
         for place in found {
-            let title = title(suite, &place);
+            let title = place.title(suite);
             assert!(seen.insert(normal(&title)), "{title}");
         }
     }

@@ -14,7 +14,8 @@
 
 mod data;
 
-use std::io::Write;
+use std::io::{Read as _, Write};
+use std::path::Path;
 
 use anyhow::Result;
 use base64::Engine;
@@ -22,6 +23,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
+use stablebench_replica::files;
 
 use crate::report::Presentation;
 use crate::results::Results;
@@ -47,6 +49,22 @@ pub fn page(results: &[(String, &dyn Presentation, Results)]) -> Result<String> 
             ("script", SCRIPT),
         ],
     ))
+}
+
+/// The beginning of every page.
+const BEGINNING: usize = 256;
+
+/// `true` if a file is a page of results.
+///
+/// # Errors
+///
+/// If it cannot be read.
+pub fn is_page(path: &Path) -> Result<bool> {
+    let mut beginning = Vec::new();
+    files::open(path)?.take(BEGINNING as u64).read_to_end(&mut beginning)?;
+    let page = SKELETON.split("{{").next().unwrap_or_default().as_bytes();
+    let own = &page[..page.len().min(BEGINNING)];
+    Ok(beginning.starts_with(own))
 }
 
 /// Compresses a text, and encodes it in characters without a meaning in HTML.
