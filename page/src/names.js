@@ -85,3 +85,11 @@ export function operation(section, name) {
 function work(operation, n, at) {
   return { operation, place: at === "uniform" ? "random" : at, n: number(n) };
 }
+
+/** `5 inserts, 20 reads, at random` of the suite mix. @param {string} name @returns {Object?} operations and their place */
+export function mix(name) {
+  const words = name.split(", ");
+  const place = { "in the middle": "middle", "at the end": "end", "at random": "random" }[words.pop()];
+  const found = words.map((word) => /^([\d ]+) (insert|read|update|delete|scan)s?$/.exec(word));
+  return place && found.length && found.every(Boolean) ? { ...Object.fromEntries(found.map((match) => [match[2], number(match[1])])), place } : null;
+}
