@@ -25,7 +25,11 @@ import { OPERATIONS } from "./operations.js";
 import { PAGES, PARTS, fixed, near, scattered } from "./shares.js";
 
 /** Pages that a message touches by chance, as a share. */
-const NOISE = 0.1;
+const NOISE = 0.15;
+/** Further pages of the heap, read or written, that code and buffers of several kinds of operations touch. */
+const HEAP = 6;
+/** What happens in some messages only may happen this many times more often than on the mean. */
+const OFTEN = 1.5;
 
 /**
  * @param {import("./operations.js").Measurements} all
@@ -83,7 +87,7 @@ function occasional(spans, inserts, n) {
     if (!spans[part]) return [];
     const mean = hull(inserts.map((of) => ({ x: of.n, y: of.parts[part] })), n);
     const { y, low, high } = spans[part];
-    return mean > y ? [[part, { y: mean, low, high: Math.max(mean, high) }]] : [];
+    return mean > y ? [[part, { y: mean, low, high: Math.max(mean * OFTEN, high) }]] : [];
   });
   return { ...spans, ...Object.fromEntries(changed) };
 }
@@ -112,7 +116,7 @@ function together(shares, part, capacity, place, page) {
   return {
     y: base + usual(own("y")),
     low: Math.max(0, Math.min((base + low) * (1 - NOISE), base + low - page)),
-    high: Math.max((base + high) * (1 + NOISE), base + high + page),
+    high: Math.max((base + high) * (1 + NOISE), base + high + page * (part === "touched" ? HEAP : 1)),
   };
 }
 
