@@ -40,10 +40,22 @@ export function exactly(results, asked, ranked = []) {
     if (!Object.hasOwn(KEPT, name)) return [];
     return word.includes("=") ? [word] : words.slice(at, at + 1 + KEPT[name]);
   });
-  const keys = ranked.map((row) => row.key).filter((key) => ACCEPTED.test(key));
-  const engines = results.suite === "mix" ? keys : [...ENGINES, ...keys.filter((key) => key === ranked.find((row) => row.rank)?.key && !ENGINES.includes(key))];
+  const engines = measuredWith(results, ranked);
   const operations = ["insert", "read", "update", "delete", "scan", "indexes", "rows", "payload"].map((name) => `--${name} ${asked[name]}`);
   return ["stablebench run mix", ...operations, `--at ${asked.place}`, `--engines ${engines.join(",")}`, ...kept].join(" ");
+}
+
+/**
+ * The configurations that this command measures.
+ * @param {any} results
+ * @param {Array<{key: string, rank: number?}>} ranked
+ * @returns {string[]}
+ */
+export function measuredWith(results, ranked) {
+  const keys = ranked.map((row) => row.key).filter((key) => ACCEPTED.test(key));
+  if (results.suite === "mix") return results.configurations.map((of) => of.key).filter((key) => keys.includes(key));
+  const cheapest = ranked.find((row) => row.rank === 1)?.key;
+  return [...ENGINES, ...keys.filter((key) => key === cheapest && !ENGINES.includes(key))];
 }
 
 /**
@@ -53,7 +65,9 @@ export function exactly(results, asked, ranked = []) {
  * @param {{open?: boolean, title?: string}} [of] `open` shows the command from the beginning
  */
 export function copyable(command, what, { open = false, title = "Command" } = {}) {
-  const code = h("code", {}, command);
+  // Lines are broken between options, or after commas.
+  const words = command.split(" ").flatMap((word, at) => [at ? " " : "", h("span", { class: "word" }, word.split(/(?<=,)/).flatMap((part, of) => [of ? h("wbr") : "", part]))]);
+  const code = h("code", {}, words);
   return h(
     "div",
     { class: "command" },

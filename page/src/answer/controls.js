@@ -20,8 +20,8 @@ export function controls(asked, change) {
   return [
     h("p", { class: "sentence" },
       "A message inserts ", field("insert", "Rows that a message inserts"), " rows, reads ", field("read", "Rows that a message reads"),
-      ", updates ", field("update", "Rows that a message updates"), " and deletes ", field("delete", "Rows that a message deletes"),
-      " of them, and scans ", field("scan", "Ranges of 100 rows that a message scans"), " ranges of 100, ", places(asked, change),
+      ", updates ", field("update", "Rows that a message updates"), ", deletes ", field("delete", "Rows that a message deletes"),
+      " and scans ", field("scan", "Ranges of 100 rows that a message scans"), " ranges of 100, ", places(asked, change),
       ". The table has ", field("rows", "Rows in the table", 8), " rows of ", field("payload", "Bytes per row", 6), " bytes and ",
       field("indexes", "Secondary indexes", 2), " secondary indexes."),
     h("p", { class: "sentence small" },

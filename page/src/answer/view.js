@@ -5,7 +5,7 @@ import { errorSize, errorText, leaveOneOut, uncertain } from "./estimate.js";
 import { compared, ranked } from "./rank.js";
 import { recommended } from "./recommend.js";
 import { warning } from "./warning.js";
-import { copyable, exactly } from "../command.js";
+import { copyable, exactly, measuredWith } from "../command.js";
 import { heading } from "../data.js";
 import { choice, fold, h } from "../dom.js";
 import { count, dollars, percent, short, times, whole } from "../format.js";
@@ -39,7 +39,7 @@ export function answer(question, chargedNodes) {
 /** The choice of a file, with its own question. */
 function from(question) {
   const { sources, asked } = question;
-  const options = sources.map(({ report, mix }, at) => ({ value: String(at), text: mix ? `${report.file}: ${describe(mix)}` : report.file }));
+  const options = sources.map(({ report, mix }, at) => ({ value: String(at), text: mix ? `${report.title}: ${describe(mix)}` : `${report.title}: estimates` }));
   return choice("From", options, String(sources.indexOf(sourceOf(sources, asked))), (value) => question.start(sources[Number(value)]));
 }
 
@@ -65,9 +65,11 @@ function content(question, chargedNodes) {
     const source = sourceOf(sources, asked);
     const found = ranked(source.report, source, asked, chargedNodes, source.cost);
     const command = exactly(source.report.results, asked, found.rows);
-    const warn = warning(found.rows, command);
+    const more = measuredWith(source.report.results, found.rows).filter((key) => !found.rows.some((row) => row.key === key));
+    const also = more.length > 0 && h("p", { class: "about" }, "The command also measures ", more.flatMap((key, at) => [at ? ", " : "", h("code", {}, key)]), ", which this file has not.");
+    const warn = warning(found.rows, command, also);
     warned.replaceChildren(warn ?? "");
-    advised.replaceChildren(recommended(source.report, found.rows, found.by), warn ? "" : copyable(command, "exactly this mix", { open: true, title: "Measures exactly this mix" }));
+    advised.replaceChildren(recommended(source.report, found.rows, found.by), ...(warn ? [] : [copyable(command, "exactly this mix", { open: true, title: "Command that measures exactly this mix" }), also].filter(Boolean)));
     list.replaceChildren(answerTable(found, asked));
     const say = () => spoken.replaceChildren(h("p", {}, ...sentence(source.report, found)));
     clearTimeout(timer);

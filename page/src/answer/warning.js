@@ -8,9 +8,10 @@ import { percent, whole } from "../format.js";
 /**
  * @param {Array<{heading: string, rank: number?, estimate: import("./estimate.js").Estimate}>} rows
  * @param {string} command that measures exactly what is asked
+ * @param {Node|false} also what else it measures
  * @returns {HTMLElement?} `null` if all ranked figures are exact enough
  */
-export function warning(rows, command) {
+export function warning(rows, command, also) {
   const ranked = rows.filter((row) => row.rank);
   const inexact = ranked.filter((row) => uncertain(row.estimate));
   if (ranked.length && !inexact.length) return null;
@@ -19,6 +20,7 @@ export function warning(rows, command) {
     { class: "warning" },
     h("p", {}, h("strong", {}, "Measure this."), ` ${ranked.length ? estimates(ranked, inexact) : "These files have no figure for this mix."} This command measures exactly this mix:`),
     copyable(command, "exactly this mix", { open: true }),
+    also,
   );
 }
 

@@ -7,6 +7,7 @@ import { stack } from "../charts/stack.js";
 import { fold, h, numberField } from "../dom.js";
 import { figure } from "../figure.js";
 import { dollars, fixed, percent, short, times, whole } from "../format.js";
+import { settingsOf, undoes } from "../mix/settings.js";
 import { sourceOf } from "../mix/sources.js";
 import { nameOf } from "../rules.js";
 import { ofStack } from "../suites/describe.js";
@@ -55,7 +56,7 @@ export function bill(question, chargedNodes) {
     list.replaceChildren(billTable(rows));
     stated.replaceChildren(...assumptions(source.report, rows, asked, chargedNodes));
     chart.redraw();
-    const say = () => spoken.replaceChildren(...sentence(rows));
+    const say = () => spoken.replaceChildren(...sentence(source.report, rows));
     clearTimeout(timer);
     if (now === true) say();
     else timer = setTimeout(say, PAUSE);
@@ -74,9 +75,9 @@ export function bill(question, chargedNodes) {
   );
 }
 
-function sentence(rows) {
-  const best = rows.find((row) => row.rank === 1);
-  if (!best) return ["There is no bill for these sizes: see the table for the reasons."];
+function sentence(report, rows) {
+  const best = rows.find((row) => row.rank && undoes(settingsOf(report, row.key)));
+  if (!best) return ["There is no bill for this mix: see the table for the reasons."];
   const last = rows.filter((row) => row.rank).pop();
   const shares = PARTS.filter(([part]) => best.month[part] > 0).map(([part, text]) => `${text.toLowerCase()} ${percent(best.month[part] / best.month.total)}`);
   const parts = [h("strong", {}, best.heading), ` costs least: ${short(best.month.total)} cycles or ${dollars(best.usd)} a month (${shares.join(", ")}).`];
@@ -106,7 +107,7 @@ function billTable(rows) {
   });
 }
 
-const KINDS = { measured: "measured", interpolated: "interpolated", estimated: "estimated from the measured sizes around these", none: "no figure" };
+const KINDS = { measured: "measured", interpolated: "interpolated", estimated: "estimated", none: "no figure" };
 
 /** The origin of instructions and storage. */
 function how(row) {

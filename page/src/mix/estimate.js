@@ -20,7 +20,6 @@
 
 import { estimate, none, partsAt, ranged } from "../answer/estimate.js";
 import { sum } from "../answer/points.js";
-import { whole } from "../format.js";
 import { OPERATIONS } from "./operations.js";
 import { PAGES, PARTS, fixed, near, scattered } from "./shares.js";
 
@@ -49,7 +48,7 @@ export function estimateMix(all, engine, mix) {
   const refused = shares.flatMap((of) => of.refused ?? []);
   if (refused.length) return none(refused.join("; "));
   const spans = Object.fromEntries(PARTS.map((part) => [part, together(shares, part, engine.capacity[part], mix.place, all.page)]));
-  return { ...ranged(spans), kind: "estimated", how: how(done, mix) };
+  return { ...ranged(spans), kind: "estimated", how: how(done) };
 }
 
 /** A message with one kind of operation, if it was measured, or is one with new rows. */
@@ -59,8 +58,9 @@ function estimateAlone(all, engine, operation, mix) {
     const found = estimate(all.inserts, engine.inserts, { n, rows: mix.rows, payload: mix.payload, place: mix.place });
     return found.cost ? found : null;
   }
-  const exact = engine.measured.find((of) => of.operation === operation && of.n === n && of.rows === mix.rows && of.payload === mix.payload
-    && (of.place === mix.place || (n === 1 && of.place === "random")));
+  const like = engine.measured.filter((of) => of.operation === operation && of.n === n && of.rows === mix.rows && of.payload === mix.payload);
+  // A single operation costs the same everywhere.
+  const exact = like.find((of) => of.place === mix.place) ?? like.find((of) => n === 1 && of.place === "random");
   if (!exact) return null;
   const cost = sum(exact.parts);
   return { kind: "measured", cost, low: cost.instructions, high: cost.instructions, how: "", error: null };
@@ -126,7 +126,6 @@ function met(values, capacity) {
   return capacity * (1 - values.reduce((free, value) => free * (1 - value / capacity), 1));
 }
 
-function how(done, mix) {
-  const noun = { insert: "insertions", read: "reads", update: "updates", delete: "deletions", scan: "scans" };
-  return `from messages with ${done.map((operation) => noun[operation]).join(" and ")} of their own, near ${whole(mix.rows)} rows of ${whole(mix.payload)} bytes`;
+function how(done) {
+  return `from messages that only ${done.join(", and messages that only ")}`;
 }

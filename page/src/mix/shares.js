@@ -17,7 +17,6 @@
 
 import { outside } from "../answer/estimate.js";
 import { interpolate, span, spanning } from "../answer/interpolate.js";
-import { whole } from "../format.js";
 
 /** The parts of a cost. */
 export const PARTS = ["compute", "touched", "stable", "heap", "around", "fee"];
@@ -183,10 +182,4 @@ function factor(all, engine, operation, part, at) {
   const long = usual > 0 ? interpolate(ratios, at.payload, "linear") ?? span(1) : span(1);
   const other = table(like(at.rows, at.payload));
   return { y: other.y * long.y, low: other.low * long.low, high: other.high * long.high };
-}
-
-/** Text for the measured range of one operation. */
-export function rangeOf(all, engine, operation) {
-  const found = lineOf(all, engine, operation, () => true).map((of) => of.n);
-  return found.length ? `${whole(Math.min(...found))} to ${whole(Math.max(...found))}` : "none";
 }
