@@ -184,7 +184,7 @@ onPage("two configurations are compared", async (page) => {
   assert.notEqual(await answer.textContent(), first);
   await pair.getByLabel("Base").selectOption({ label: "SQLite OFF" });
   assert.match(await answer.textContent(), /^1\.00× is the geometric mean of \d+ cases/);
-  await pair.getByLabel("From").selectOption({ label: "sysbench" });
+  await pair.getByLabel("From").selectOption({ label: "What does each statement cost?" });
   assert.equal(await pair.locator("table").first().locator("tbody tr").count(), 25);
 });
 
