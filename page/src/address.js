@@ -25,7 +25,12 @@ export function follow(first, show) {
     const text = written({ ...first, ...asked }, first);
     const { part } = split(location.hash);
     const hash = `${part}${text && `?${text}`}`;
-    if (hash !== location.hash.slice(1)) history.replaceState(history.state, "", `#${hash}`);
+    if (hash === location.hash.slice(1)) return;
+    try {
+      history.replaceState(history.state, "", `#${hash}`);
+    } catch {
+      // A frame without an address of its own may not change it. The page works without.
+    }
   };
   addEventListener("hashchange", () => {
     const { question } = split(location.hash);

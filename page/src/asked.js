@@ -7,7 +7,7 @@
  * @typedef {{insert: number, read: number, update: number, delete: number, scan: number, indexes: number,
  *   rows: number, payload: number, place: string, nodes: number, usd: number, by: "cycles"|"message"|"instructions",
  *   perDay: number, gib: number?, from: string?, rules: string?}} Asked
- *   `gib` is the storage of all engines, or null to use the measured fixtures; `from` is a file, `rules` a rule set
+ *   `gib` is the storage of all engines, or null to use the measured fixtures; `from` is the id of a report, `rules` a rule set
  */
 
 /** Whole numbers, and their limits, which are those of the tool. */

@@ -42,6 +42,6 @@ export function question(reports, asked, { changed, again }) {
       for (const update of listeners) update(now);
       changed(own);
     },
-    start: (source) => again({ ...own, ...source.first, from: source.mix ? null : source.report.file }),
+    start: (source) => again({ ...own, ...source.first, from: source.mix ? null : source.report.id }),
   };
 }

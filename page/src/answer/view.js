@@ -1,14 +1,14 @@
 /** The first part of the page: the reader's mix, one recommendation, and the origin and errors of the figures. */
 
 import { PLACES, controls, orders } from "./controls.js";
-import { errorSize, errorText, leaveOneOut, uncertain } from "./estimate.js";
+import { errorSize, errorText, uncertain } from "./estimate.js";
+import { errorTables } from "./errors.js";
 import { compared, ranked } from "./rank.js";
 import { recommended } from "./recommend.js";
 import { warning } from "./warning.js";
 import { copyable, exactly, measuredWith } from "../command.js";
-import { heading } from "../data.js";
 import { choice, fold, h } from "../dom.js";
-import { count, dollars, percent, short, times, whole } from "../format.js";
+import { count, dollars, short, times, whole } from "../format.js";
 import { settingsOf, undoes } from "../mix/settings.js";
 import { sourceOf } from "../mix/sources.js";
 import { table } from "../tables/table.js";
@@ -59,6 +59,10 @@ function content(question, chargedNodes) {
   const list = h("div");
   const origin = h("div");
   const errors = h("div");
+  const fill = (source) => errors.replaceChildren(...errorTables(source, asked.place));
+  // The tables take a while to compute, and few readers open them.
+  const details = h("details", { class: "method", ontoggle: () => details.open && !errors.hasChildNodes() && fill(sourceOf(sources, asked)) },
+    h("summary", {}, "Origin and error of these figures"), origin, errors);
   let timer = 0;
   let shown = null;
   const update = (now) => {
@@ -79,7 +83,8 @@ function content(question, chargedNodes) {
     if (shown !== key) {
       shown = key;
       origin.replaceChildren(...method(source));
-      errors.replaceChildren(source.measurements && source.measurements.places.includes(asked.place) ? errorTable(source.report, source.measurements.inserts, asked.place) : "");
+      if (details.open) fill(source);
+      else errors.replaceChildren();
     }
   };
   question.listen(update);
@@ -88,7 +93,7 @@ function content(question, chargedNodes) {
   return [
     ...controls(asked, change), orders(asked, () => question.change(true)), warned, spoken, advised,
     fold("All engines", list),
-    h("details", { class: "method" }, h("summary", {}, "Origin and error of these figures"), origin, errors),
+    details,
   ];
 }
 
@@ -171,40 +176,6 @@ function method({ report, mix }) {
       "A page that several operations touch is paid once: at random places they meet by chance, elsewhere they work on the same pages. There is no figure beyond the measured sizes."),
     cycles,
     h("p", {}, "The stated range contains what different ways of estimating give, and is extended by what measured points are missed by if they are left out. Where something begins between two measured sizes, as when SQLite goes through its whole cache after pages have split, it contains both sides. ",
-      "For new rows alone, the table shows how far each measured point is missed if it is left out and estimated from the others, which are then further apart than in use. Floors store the same bytes in bare stable memory and do nothing else: they have no rank."),
+      "The tables show how far measured points are missed if they are left out and estimated from the others, which are then further apart than in use. Floors store the same bytes in bare stable memory and do nothing else: they have no rank."),
   ];
-}
-
-const SIZES = [
-  ["n", "rows per message"],
-  ["rows", "rows in the table"],
-  ["payload", "bytes per row"],
-];
-
-/**
- * The errors of estimates by configuration.
- * @param {import("../data.js").Report} report
- * @param {import("./points.js").Points} all
- * @param {string} place
- */
-export function errorTable(report, all, place) {
-  const rows = all.columns.map((column) => ({ heading: heading(report, column.key), errors: leaveOneOut(all, column, place) }));
-  return table({
-    caption: `Error of a measured point estimated from the others (${place}): worst / typical, and how many are within the stated range`,
-    rows,
-    columns: [
-      { heading: "Engine", value: (row) => row.heading, cell: (row) => row.heading },
-      ...SIZES.map(([axis, name]) => ({
-        heading: `Over ${name}`,
-        numeric: true,
-        value: (row) => row.errors[axis].errors.at(-1) ?? NaN,
-        cell: (row) => words(row.errors[axis]),
-      })),
-    ],
-  });
-}
-
-function words({ errors, within }) {
-  if (errors.length === 0) return "too few points";
-  return `${percent(errors.at(-1))} / ${percent(errors[errors.length >> 1])}, ${whole(within)} of ${whole(errors.length)}`;
 }

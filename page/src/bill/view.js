@@ -112,7 +112,8 @@ const KINDS = { measured: "measured", interpolated: "interpolated", estimated: "
 /** The origin of instructions and storage. */
 function how(row) {
   if (row.estimate.kind === "measured" && row.fits && row.clamped === null && row.memory?.exact) return "measured";
-  const facts = [row.estimate.how, errorText(row.estimate)];
+  // The answer says of which messages an estimate is made.
+  const facts = [row.estimate.kind === "estimated" ? "" : row.estimate.how, errorText(row.estimate)];
   if (!row.fits) facts.unshift("more than one message can do");
   if (row.clamped !== null && row.estimate.cost) facts.unshift(`those of a table of ${whole(row.clamped)} rows`);
   const detail = facts.filter(Boolean).join("; ");

@@ -51,6 +51,38 @@ export function estimateMix(all, engine, mix) {
   return { ...ranged(spans), kind: "estimated", how: how(done) };
 }
 
+/**
+ * The error of estimates of measured messages with one kind of operation: each is left out in turn and estimated from
+ * the others, which are then further apart than in use.
+ * @param {import("./operations.js").Measurements} all
+ * @param {import("./operations.js").Engine} engine
+ * @returns {Object<string, {errors: number[], within: number}>} by operation: shares of the measured values in ascending
+ *   order, and the number of values within the stated range
+ */
+export function leaveOneOut(all, engine) {
+  const found = OPERATIONS.filter((operation) => operation !== "insert").map((operation) => {
+    const points = engine.measured.filter((of) => of.operation === operation);
+    const different = points.filter((of, at) => points.findIndex((other) => alike(of, other)) === at);
+    const missed = different.flatMap((point) => {
+      const others = { ...engine, measured: engine.measured.filter((of) => !alike(of, point)) };
+      const { rows, payload, place, n } = point;
+      const guess = estimateMix(all, others, { ...NOTHING, [operation]: n, rows, payload, place });
+      const real = sum(point.parts).instructions;
+      return guess.cost ? [{ error: Math.abs(guess.cost.instructions / real - 1), within: guess.low <= real && real <= guess.high }] : [];
+    });
+    const errors = missed.map((of) => of.error).sort((one, other) => one - other);
+    return [operation, { errors, within: missed.filter((of) => of.within).length }];
+  });
+  return Object.fromEntries(found);
+}
+
+const NOTHING = { insert: 0, read: 0, update: 0, delete: 0, scan: 0, indexes: 0 };
+
+/** Returns `true` for the same message, which several sections may have measured; a single operation is the same everywhere. */
+function alike(one, other) {
+  return ["operation", "n", "rows", "payload"].every((name) => one[name] === other[name]) && (one.place === other.place || one.n === 1);
+}
+
 /** A message with one kind of operation, if it was measured, or is one with new rows. */
 function estimateAlone(all, engine, operation, mix) {
   const n = mix[operation];

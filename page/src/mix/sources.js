@@ -27,7 +27,7 @@ export function sources(reports) {
 /** @param {Source[]} all @param {import("../asked.js").Asked} asked @returns {Source} */
 export function sourceOf(all, asked) {
   const general = all.filter((source) => !source.mix);
-  return all.find((source) => source.mix && sameMix(source.mix, asked)) ?? general.find((source) => source.report.file === asked.from) ?? general[0] ?? all[0];
+  return all.find((source) => source.mix && sameMix(source.mix, asked)) ?? general.find((source) => source.report.id === asked.from) ?? general[0] ?? all[0];
 }
 
 function estimated(report) {

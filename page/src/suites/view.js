@@ -3,7 +3,7 @@
 import { about, casesOf, configurationsOf, heading, sections } from "../data.js";
 import { copyable, narrowed } from "../command.js";
 import { fold, h, slug } from "../dom.js";
-import { count, whole } from "../format.js";
+import { count, spaced, whole } from "../format.js";
 import { sectionTable } from "../tables/section.js";
 import { sheetTable } from "../tables/table.js";
 import { phasesFigure, spreadFigure, stackFigure, pagesFigure } from "./costs.js";
@@ -60,7 +60,7 @@ function advice(report) {
 }
 
 function list(sentences) {
-  return h("ul", {}, sentences.map((sentence) => h("li", {}, sentence)));
+  return h("ul", {}, sentences.map((sentence) => h("li", {}, spaced(sentence))));
 }
 
 /** All configurations compared with the first, if there are many sections. */

@@ -98,6 +98,14 @@ onPage("a configuration that cannot undo a transaction is not recommended", asyn
   assert.doesNotMatch(await page.locator("#answer .answer strong").textContent(), /OFF/);
 });
 
+onPage("the errors of estimates are shown on request", async (page) => {
+  const method = page.locator("#answer .method");
+  assert.equal(await method.locator("table").count(), 0);
+  await method.locator("summary").click();
+  await page.waitForFunction(() => document.querySelectorAll("#answer .method table").length === 2);
+  assert.match(await method.locator("table").last().textContent(), /Reads.*StableBTreeMap\d+\u00a0% \/ \d+\u00a0%, \d+ of \d+/);
+});
+
 onPage("reads change the answer and the bill", async (page) => {
   await page.locator("#answer input[name=insert]").fill("1");
   await page.locator("#answer select[name=place]").selectOption("random");

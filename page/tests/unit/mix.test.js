@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { uncertain } from "../../src/answer/estimate.js";
 import { ranked } from "../../src/answer/rank.js";
 import { OPERATIONS, measurements } from "../../src/mix/operations.js";
-import { estimateMix } from "../../src/mix/estimate.js";
+import { estimateMix, leaveOneOut } from "../../src/mix/estimate.js";
 import { pragmas, undoes } from "../../src/mix/settings.js";
 import { sourceOf, sources } from "../../src/mix/sources.js";
 import * as names from "../../src/names.js";
@@ -100,6 +100,18 @@ test("mixes that no estimate was adapted to are within the stated range", () => 
   const all = compared(MIXES_LATER);
   assert.ok(all.filter((of) => of.within).length / all.length > 0.9, all.filter((of) => !of.within).map(({ key, mix }) => `${key} ${JSON.stringify(mix)}`).join("; "));
 });
+
+for (const [name, least] of [["users", 0.9], ["users-2025-10", 0.75]]) {
+  test(`${name}: operations that are left out are within the stated range`, () => {
+    const all = measurements(committed(name));
+    const found = all.engines.flatMap((of) => Object.values(leaveOneOut(all, of)));
+    const sum = (value) => found.reduce((total, of) => total + value(of), 0);
+    const left = sum((of) => of.errors.length);
+    assert.ok(left >= 100, `${left} points`);
+    // The neighbours are further apart than in use.
+    assert.ok(sum((of) => of.within) / left > least, `${sum((of) => of.within)} of ${left}`);
+  });
+}
 
 test("a file of the suite mix answers with what it measured", () => {
   const [source, ...more] = sources([MIX]);
