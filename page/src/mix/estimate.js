@@ -27,6 +27,8 @@ import { PAGES, PARTS, fixed, near, scattered } from "./shares.js";
 const NOISE = 0.15;
 /** Further pages of the heap, read or written, that code and buffers of several kinds of operations touch. */
 const HEAP = 6;
+/** The least share of compute that further operations do not have in common with the first, as the loading of pages into a cache. */
+const ALONE = 0.5;
 /** What happens in some messages only may happen this many times more often than on the mean. */
 const OFTEN = 1.5;
 
@@ -101,11 +103,10 @@ function estimateAlone(all, engine, operation, mix) {
 /** @returns {Share|{refused: string}} */
 function share(all, engine, operation, mix) {
   const at = { n: mix[operation], rows: mix.rows, payload: mix.payload, place: mix.place };
-  if (operation === "insert") {
-    const here = engine.inserts.points.filter((point) => point.place === at.place);
-    const found = partsAt(all.inserts, here, at);
-    if (!found.refused) return { spans: at.place === "random" ? found.spans : occasional(found.spans, found.of.inserts, at.n), fixed: fixed(found.of.inserts) };
-    if (at.place !== "random") return { refused: `insertions: ${found.refused}` };
+  if (operation === "insert" && at.place !== "random") {
+    const found = partsAt(all.inserts, engine.inserts.points.filter((point) => point.place === at.place), at);
+    if (found.refused) return { refused: `insertions: ${found.refused}` };
+    return { spans: occasional(found.spans, found.of.inserts, at.n), fixed: fixed(found.of.inserts) };
   }
   return at.place === "random" ? scattered(all, engine, operation, at) : near(all, engine, operation, at);
 }
@@ -140,8 +141,11 @@ function together(shares, part, capacity, place, page) {
   const base = Math.max(...shares.map((of) => of.fixed[part]));
   const own = (which) => shares.map((of) => Math.max(0, of.spans[part][which] - of.fixed[part]));
   const added = (values) => values.reduce((all, value) => all + value, 0);
-  if (part === "compute") return { y: base + added(own("y")), low: base + added(own("low")), high: base + added(own("high")) };
   const most = (values) => Math.max(...values);
+  if (part === "compute") {
+    const shared = (values) => most(values) + (added(values) - most(values)) * ALONE;
+    return { y: base + added(own("y")), low: base + shared(own("low")), high: base + added(own("high")) };
+  }
   const union = (values) => met(values, Math.max(...values, (capacity ?? Infinity) - base));
   const usual = place === "random" ? union : most;
   const [low, high] = place === "random" ? [union(own("low")), union(own("high"))] : [most(own("low")), added(own("high"))];

@@ -6,7 +6,7 @@
  *   parts: import("../answer/points.js").Parts}} Measured
  * @typedef {{key: string, measured: Measured[], inserts: import("../answer/points.js").Column,
  *   capacity: {touched: number, stable: number}}} Engine
- *   `capacity` is the charge if every page of the usual table and of its heap were written
+ *   `capacity` is the charge if every page of the usual table, and every page of the heap that messages touch, were written
  * @typedef {{rows: number, payload: number, page: number, places: string[], limit: number?,
  *   inserts: import("../answer/points.js").Points, engines: Engine[]}} Measurements `rows` and `payload` are the
  *   usual sizes, `page` the charge for a written page, 0 if pages have no such charge
@@ -26,7 +26,7 @@ export function measurements(report) {
   const { rows, payload, page, places, limit, columns } = inserts;
   const engines = columns.map((column) => {
     const found = report.results.cases.filter((of) => of.configuration === column.key && of.state === "warm").flatMap(ofCase);
-    return { key: column.key, measured: found, inserts: column, capacity: capacity(report, column.key, inserts) };
+    return { key: column.key, measured: found, inserts: column, capacity: capacity(report, column.key, found, inserts) };
   });
   return { rows, payload, page, places, limit, inserts, engines };
 }
@@ -38,9 +38,13 @@ function ofCase(of) {
   return work ? [{ ...work, rows: of.rows, payload: of.payload, parts: parts(of, found) }] : [];
 }
 
-function capacity(report, key, { rows, payload, page }) {
+/** A small cache of SQLite is the most of a heap that a message touches, however much it does. */
+const MORE = 1.1;
+
+function capacity(report, key, found, { rows, payload, page }) {
   const fixture = report.results.fixtures.find((of) => of.configuration === key && of.rows === rows && of.payload === payload && of.outcome.measured);
   if (!fixture || !page) return { touched: Infinity, stable: Infinity };
   const { heap_pages: heap, stable_pages: stable } = fixture.outcome.measured;
-  return { touched: 2 * page * Number(heap), stable: 2 * page * Number(stable) };
+  const most = Math.max(...found.filter((of) => of.rows === rows && of.payload === payload).map((of) => of.parts.touched ?? 0));
+  return { touched: Math.min(2 * page * Number(heap), MORE * most), stable: 2 * page * Number(stable) };
 }

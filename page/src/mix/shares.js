@@ -136,7 +136,7 @@ function donors(all, engine, operation) {
  * range is extended by what the surrounding points are missed by if they are left out.
  */
 function guided(own, guide, n, part) {
-  const shape = PAGES.includes(part) ? "steps" : "linear";
+  const shape = PAGES.includes(part) ? "logarithmic" : "linear";
   const found = interpolate(own, n, shape);
   if (!found || found.from === found.to) return found;
   const y = alike(own, guide, n, shape, found);
