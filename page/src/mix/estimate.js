@@ -9,7 +9,8 @@
  *
  * A page that two operations touch is paid once. At random places, operations meet by chance: of C pages, shares a
  * and b leave (1 − a)(1 − b) untouched. In the middle and at the end they work on the same few pages: the most that
- * one of them touches counts. The range is from common pages to pages of their own.
+ * one of them touches counts, and the range reaches to pages of their own. Operations may also have compute in common:
+ * the range reaches from half of that of further operations.
  *
  * @typedef {import("../answer/estimate.js").Estimate} Estimate
  * @typedef {import("../answer/interpolate.js").Span} Span
@@ -27,7 +28,7 @@ import { PAGES, PARTS, fixed, near, scattered } from "./shares.js";
 const NOISE = 0.15;
 /** Further pages of the heap, read or written, that code and buffers of several kinds of operations touch. */
 const HEAP = 6;
-/** The least share of compute that further operations do not have in common with the first, as the loading of pages into a cache. */
+/** The least share of their compute that further operations do not have in common with the first, as loading pages. */
 const ALONE = 0.5;
 /** What happens in some messages only may happen this many times more often than on the mean. */
 const OFTEN = 1.5;
