@@ -20,49 +20,78 @@ export function narrowed(results, section) {
   return command.replace(/ --sections [a-z,]+(?= |$)/, ` --sections ${option}`);
 }
 
-/** Options of a run of the suite users that do not choose its sizes, and the number of their values. */
-const KEPT = {
-  "--engines": 1, "--journal-modes": 1, "--check-around": 0, "--seed": 1, "--nodes": 1, "--usd-per-trillion-cycles": 1, "--rules": 1,
-  "--replica": 1, "--subnet": 1,
-};
+/** Options of a run that do not choose its work, and the number of their values. */
+const KEPT = { "--seed": 1, "--nodes": 1, "--usd-per-trillion-cycles": 1, "--rules": 1, "--replica": 1, "--subnet": 1 };
+/** Configurations that a mix is measured with, if the answer has no others: each engine as it should be set. */
+const ENGINES = ["btree", "sqlite/persist,cache_size=1000", "sqlite/wal,cache_size=1000", "sqlite/memory,cache_size=1000", "sqlite-vfs"];
+/** Configurations that the suite mix accepts. */
+const ACCEPTED = /^(btree|(sqlite|sqlite-vfs|doltlite)([/,][\w,=-]+)?)$/;
 
 /**
- * The command that measures exactly one message with new rows, with the engines and rules of a run.
- * @param {any} results of the suite users
- * @param {{n: number, payload: number, rows: number, place: string}} asked
+ * The command that measures exactly one mix, under the rules of a run.
+ * @param {any} results
+ * @param {import("./asked.js").Asked} asked
+ * @param {Array<{key: string, rank: number?}>} ranked of which the cheapest is measured too; all, if this is a mix
  */
-export function exactly(results, { n, payload, rows, place }) {
+export function exactly(results, asked, ranked = []) {
   const words = String(results.command).split(" ");
   const kept = words.flatMap((word, at) => {
     const name = word.split("=")[0];
     if (!Object.hasOwn(KEPT, name)) return [];
     return word.includes("=") ? [word] : words.slice(at, at + 1 + KEPT[name]);
   });
-  return ["stablebench run users", `--rows ${rows}`, `--payload ${payload}`, `--batches ${n}`, `--at ${place}`, ...kept].join(" ");
+  const engines = measuredWith(results, ranked);
+  const operations = ["insert", "read", "update", "delete", "scan", "indexes", "rows", "payload"].map((name) => `--${name} ${asked[name]}`);
+  return ["stablebench run mix", ...operations, `--at ${asked.place}`, `--engines ${engines.join(",")}`, ...kept].join(" ");
+}
+
+/**
+ * The configurations that this command measures.
+ * @param {any} results
+ * @param {Array<{key: string, rank: number?}>} ranked
+ * @returns {string[]}
+ */
+export function measuredWith(results, ranked) {
+  const keys = ranked.map((row) => row.key).filter((key) => ACCEPTED.test(key));
+  if (results.suite === "mix") return results.configurations.map((of) => of.key).filter((key) => keys.includes(key));
+  const cheapest = ranked.find((row) => row.rank === 1)?.key;
+  return [...ENGINES, ...keys.filter((key) => key === cheapest && !ENGINES.includes(key))];
 }
 
 /**
  * A command with a button that copies it.
  * @param {string} command
  * @param {string} what the command measures
- * @param {boolean} [open] shows the command from the beginning
+ * @param {{open?: boolean, title?: string}} [of] `open` shows the command from the beginning
  */
-export function copyable(command, what, open = false) {
-  const code = h("code", {}, command);
-  const button = h("button", { type: "button", class: "quiet" }, "Copy command", h("span", { class: "hidden" }, `: ${what}`));
-  const label = button.firstChild;
-  button.addEventListener("click", async () => {
-    label.textContent = (await copied(command, code)) ? "Copied" : "Select and copy it";
-    setTimeout(() => {
-      label.textContent = "Copy command";
-    }, 2_000);
-  });
+export function copyable(command, what, { open = false, title = "Command" } = {}) {
+  // Lines are broken between options, or after commas.
+  const words = command.split(" ").flatMap((word, at) => [at ? " " : "", h("span", { class: "word" }, word.split(/(?<=,)/).flatMap((part, of) => [of ? h("wbr") : "", part]))]);
+  const code = h("code", {}, words);
   return h(
     "div",
     { class: "command" },
-    h("details", { class: "code", open }, h("summary", {}, "Command"), code),
-    button,
+    h("details", { class: "code", open }, h("summary", {}, title), code),
+    copies("Copy command", command, what, code),
   );
+}
+
+/** Text to paste, with a button that copies it. @param {string} text @param {string} what */
+export function snippet(text, what) {
+  const code = h("code", { class: "lines" }, text);
+  return h("div", { class: "command" }, code, copies("Copy", text, what, code));
+}
+
+function copies(name, text, what, code) {
+  const button = h("button", { type: "button", class: "quiet" }, name, h("span", { class: "hidden" }, `: ${what}`));
+  const label = button.firstChild;
+  button.addEventListener("click", async () => {
+    label.textContent = (await copied(text, code)) ? "Copied" : "Select and copy it";
+    setTimeout(() => {
+      label.textContent = name;
+    }, 2_000);
+  });
+  return button;
 }
 
 async function copied(text, code) {
@@ -71,7 +100,8 @@ async function copied(text, code) {
     return true;
   } catch {
     // Some browsers do not allow this from a file: select the text, so that the reader can copy it.
-    code.closest("details").open = true;
+    const folded = code.closest("details.code");
+    if (folded) folded.open = true;
     getSelection().selectAllChildren(code);
     return false;
   }

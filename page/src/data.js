@@ -4,12 +4,13 @@
  * @typedef {{section: string, name: string, configuration: string, rows: number, payload: number,
  *   state: string, outcome: Object}} Case
  * @typedef {{file: string, results: any, question: string?, configurations: Object, sections: Object,
- *   advice: Array, published: any, sheets: Array, id: string, title: string,
+ *   advice: Array, published: any, sheets: Array, id: string, title: string, topic: string,
  *   rules: import("./rules.js").Rules?}} Report
  */
 
 import { slug } from "./dom.js";
 import { spaced } from "./format.js";
+import { topic } from "./topics.js";
 
 /** Unpacks the data. @param {string} packed @returns {Promise<any>} */
 export async function unpack(packed) {
@@ -22,7 +23,7 @@ export async function unpack(packed) {
 }
 
 /**
- * Gives each report a unique id and title, and the data of its rule set.
+ * Gives each report a unique id, a title, the topic that is its heading, and the data of its rule set.
  * @param {Array<any>} reports
  * @param {Object<string, import("./rules.js").Rules>} [rules]
  */
@@ -36,7 +37,8 @@ export function named(reports, rules = {}) {
     seen.set(base, times + 1);
     const last = times === 0 ? base : `${base}-${times + 1}`;
     const known = own(rules, String(report.results.replica.rules)) ?? null;
-    return { ...report, id: `suite-${last}`, title: sameSuite > 1 ? `${suite} (${report.file})` : suite, rules: known && { ...known, charge: spaced(known.charge) } };
+    const file = sameSuite > 1 ? ` (${report.file})` : "";
+    return { ...report, id: `suite-${last}`, title: `${suite}${file}`, topic: `${topic(suite, report.question)}${file}`, rules: known && { ...known, charge: spaced(known.charge) } };
   });
 }
 

@@ -34,7 +34,7 @@ export function slug(text) {
 }
 
 /**
- * A field for a number. Other input, and numbers below `min`, are ignored.
+ * A field for a number. Other input, and numbers outside of the limits, are ignored.
  * @param {{name: string, label: string, value: number|string, min: number, max?: number,
  *   step: number|string, digits: number, readonly?: boolean, optional?: boolean,
  *   change: (value: number?) => void}} of `digits` is its width; an empty optional field gives
@@ -49,7 +49,7 @@ export function numberField({ name, label, value, min, max, step, digits, readon
       if (input.value === "") {
         // Incomplete numbers are empty too.
         if (optional && !input.validity.badInput) change(null);
-      } else if (Number.isFinite(typed) && typed >= min) change(typed);
+      } else if (Number.isFinite(typed) && typed >= min && typed <= (max ?? Infinity) && (step !== 1 || Number.isInteger(typed))) change(typed);
     },
   });
   return input;
@@ -70,4 +70,16 @@ export function choice(label, options, chosen, change) {
     options.map(({ value, text }) => h("option", { value, selected: value === chosen }, text)),
   );
   return h("div", { class: "choice" }, h("label", { for: own }, label), select);
+}
+
+const WIDE = "(min-width: 40.01rem)";
+
+/**
+ * A part that is open on a wide screen and folded on a phone.
+ * @param {string|Node} title
+ * @param {...(Node|Array)} children
+ * @returns {HTMLElement}
+ */
+export function fold(title, ...children) {
+  return h("details", { class: "fold", open: matchMedia(WIDE).matches }, h("summary", {}, title), children);
 }

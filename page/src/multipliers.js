@@ -2,7 +2,7 @@
 
 import { copyable } from "./command.js";
 import { configurationsOf, heading, about, measured } from "./data.js";
-import { choice, h } from "./dom.js";
+import { choice, fold, h } from "./dom.js";
 import { times, whole } from "./format.js";
 import { means, ratios } from "./tables/ratios.js";
 import { table } from "./tables/table.js";
@@ -19,7 +19,7 @@ export function multipliers(reports) {
     { id: "multipliers", "aria-labelledby": "multipliers-title" },
     h("h2", { id: "multipliers-title" }, "One against the other"),
     h("p", { class: "about" }, "The other's instructions divided by the base's: more than 1 is worse. For the number of operations that fit into a message, base / other."),
-    comparable.length > 1 && choice("From", comparable.map((report, at) => ({ value: String(at), text: report.title })), "0", (value) => show(comparable[Number(value)])),
+    comparable.length > 1 && choice("From", comparable.map((report, at) => ({ value: String(at), text: report.topic })), "0", (value) => show(comparable[Number(value)])),
     place,
   );
 }
@@ -49,7 +49,7 @@ function comparison(report, { base, other }) {
   const all = means(rows);
   return [
     h("p", { class: "answer" }, h("strong", {}, times(all[all.length - 1].geometric)), ` is the geometric mean of ${whole(rows.length)} cases: ${title}.`),
-    table({
+    fold("By section", table({
       caption: `${title}, by section`,
       rows: all,
       columns: [
@@ -60,7 +60,7 @@ function comparison(report, { base, other }) {
         number("Least", (row) => row.least, times),
         number("Most", (row) => row.most, times),
       ],
-    }),
+    })),
     h(
       "details",
       {},

@@ -59,3 +59,37 @@ export function place(work) {
   const match = /^insert (middle|end|uniform)$/.exec(work);
   return match && (match[1] === "uniform" ? "random" : match[1]);
 }
+
+/**
+ * Equal operations of one message, in a case of the suite users.
+ * @param {string} section
+ * @param {string} name
+ * @returns {{operation: string, place: string, n: number}?}
+ */
+export function operation(section, name) {
+  const inserted = newRows(section, name);
+  if (inserted) return { operation: "insert", ...inserted };
+  const ranges = /^(?<n>[\d ]+) ranges? of 100 uniform, warm$/.exec(name);
+  if (ranges) return work("scan", ranges.groups.n, "uniform");
+  const sized = section === "curve" ? curve(name) : section === "payload" ? payload(name) : null;
+  if (sized) {
+    const match = /^(read|update|delete) (uniform|middle)$/.exec(sized.work);
+    return match && work(match[1], String(sized.n), match[2]);
+  }
+  // `read 1 000 uniform, warm` of work, `uniform: read 100` of locality, `10: read middle` of base.
+  const match = /^(?<of>read|update|delete) (?<n>[\d ]+) (?<at>uniform|middle), warm$/.exec(name)
+    ?? /^(?<at>uniform|middle): (?<of>read|update|delete) (?<n>[\d ]+)$/.exec(name) ?? /^(?<n>[\d ]+): (?<of>read|update|delete) (?<at>uniform|middle)$/.exec(name);
+  return match && work(match.groups.of, match.groups.n, match.groups.at);
+}
+
+function work(operation, n, at) {
+  return { operation, place: at === "uniform" ? "random" : at, n: number(n) };
+}
+
+/** `5 inserts, 20 reads, at random` of the suite mix. @param {string} name @returns {Object?} operations and their place */
+export function mix(name) {
+  const words = name.split(", ");
+  const place = { "in the middle": "middle", "at the end": "end", "at random": "random" }[words.pop()];
+  const found = words.map((word) => /^([\d ]+) (insert|read|update|delete|scan)s?$/.exec(word));
+  return place && found.length && found.every(Boolean) ? { ...Object.fromEntries(found.map((match) => [match[2], number(match[1])])), place } : null;
+}

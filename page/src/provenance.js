@@ -1,7 +1,7 @@
 /** The sources of the figures: versions, modules, settings, commands. */
 
 import { copyable } from "./command.js";
-import { h } from "./dom.js";
+import { fold, h } from "./dom.js";
 import { nameOf } from "./rules.js";
 import { whole } from "./format.js";
 import { sheetTable, table } from "./tables/table.js";
@@ -35,8 +35,7 @@ function source(report) {
   return h(
     "section",
     { class: "part", "aria-label": `Source of ${report.title}` },
-    h("h3", {}, report.title),
-    h("dl", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+    fold(h("h3", {}, report.title), h("dl", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
     report.rules && h("p", { class: "about" }, report.rules.charge),
     canisters(report),
     results.canisters.filter((of) => of.sqlite).map((of) =>
@@ -44,7 +43,7 @@ function source(report) {
         h("p", { class: "options" }, of.sqlite.compile_options.join(" "))),
     ),
     report.settings && h("details", { class: "bare" }, h("summary", {}, report.settings.title), sheetTable(report.settings)),
-    copyable(results.command, `the run of ${report.title}`),
+    copyable(results.command, `the run of ${report.title}`)),
   );
 }
 

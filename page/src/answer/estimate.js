@@ -41,34 +41,52 @@ export function estimate(all, column, at) {
     const cost = sum(exact.parts);
     return { kind: "measured", cost, low: cost.instructions, high: cost.instructions, how: "", error: null };
   }
-  const of = lines(all, here);
-  if (of.inserts.length === 0) return none("not measured at this place");
-  const refused = SIZES.flatMap(([axis, what]) => {
-    const sizes = sizesAlong(of, axis);
-    const [low, high] = [Math.min(...sizes), Math.max(...sizes)];
-    if (low <= at[axis] && at[axis] <= high) return [];
-    if (low === high) return [`measured with ${whole(low)} ${what} only`];
-    return [`${whole(at[axis])} ${what} is outside of the measured range: ${whole(low)} to ${whole(high)}`];
-  });
-  if (refused.length) return none(refused.join("; "));
-
-  const spans = Object.entries(MODELS).map(([part, model]) => [part, here.some((point) => point.parts[part] === null) ? null : model(of, part, at)]);
-  const cost = sum(Object.fromEntries(spans.map(([part, found]) => [part, found?.y ?? null])));
-  const worked = spans.filter(([part]) => WORK.includes(part)).map(([, found]) => found ?? span(0));
-  const low = Math.min(total(worked, "low"), cost.instructions * (1 - LEAST));
-  const high = Math.max(total(worked, "high"), cost.instructions * (1 + LEAST));
+  const found = partsAt(all, here, at);
+  if (found.refused) return none(found.refused);
+  const { spans, of } = found;
   const off = SIZES.filter(([axis]) => at[axis] !== of.usual[axis] || (axis === "n" && at.n !== of.usual.n));
   return {
+    ...ranged(spans),
     kind: kind(of, at),
-    cost,
-    low,
-    high,
     how: off.map(([axis, what]) => surrounding(sizesAlong(of, axis), at[axis], what)).join(", "),
-    error: Math.max(high / cost.instructions, low > 0 ? cost.instructions / low : Infinity) - 1,
   };
 }
 
-function none(how) {
+/**
+ * The parts of a cost, with their ranges.
+ * @param {import("./points.js").Points} all
+ * @param {import("./points.js").Point[]} here points of one column at one place
+ * @param {{n: number, payload: number, rows: number}} at
+ * @returns {{refused: string}|{refused: null, of: import("./parts.js").Lines, spans: Object<string, import("./interpolate.js").Span?>}}
+ */
+export function partsAt(all, here, at) {
+  const of = lines(all, here);
+  if (of.inserts.length === 0) return { refused: "not measured at this place" };
+  const refused = SIZES.flatMap(([axis, what]) => outside(sizesAlong(of, axis), at[axis], what));
+  if (refused.length) return { refused: refused.join("; ") };
+  const spans = Object.entries(MODELS).map(([part, model]) => [part, here.some((point) => point.parts[part] === null) ? null : model(of, part, at)]);
+  return { refused: null, of, spans: Object.fromEntries(spans) };
+}
+
+/** Why there is no figure for a size, if there is none. @param {number[]} sizes measured @param {number} at @param {string} what @returns {string[]} none or one */
+export function outside(sizes, at, what) {
+  const [low, high] = [Math.min(...sizes), Math.max(...sizes)];
+  if (low <= at && at <= high) return [];
+  if (low === high) return [`measured with ${whole(low)} ${what} only`];
+  return [`${whole(at)} ${what} is outside of the measured range: ${whole(low)} to ${whole(high)}`];
+}
+
+/** The cost of parts, its range and its error. @param {Object<string, import("./interpolate.js").Span?>} spans @returns {Omit<Estimate, "kind"|"how">} */
+export function ranged(spans) {
+  const cost = sum(Object.fromEntries(Object.entries(spans).map(([part, found]) => [part, found?.y ?? null])));
+  const worked = WORK.map((part) => spans[part] ?? span(0));
+  const low = Math.min(total(worked, "low"), cost.instructions * (1 - LEAST));
+  const high = Math.max(total(worked, "high"), cost.instructions * (1 + LEAST));
+  return { cost, low, high, error: Math.max(high / cost.instructions, low > 0 ? cost.instructions / low : Infinity) - 1 };
+}
+
+/** No figure, and the reason. @param {string} how @returns {Estimate} */
+export function none(how) {
   return { kind: "none", cost: null, low: NaN, high: NaN, how, error: null };
 }
 

@@ -49,8 +49,8 @@ export function points(report) {
   return { rows, payload, places: ["middle", "end", "random"].filter((place) => measuredPlaces.has(place)), columns: kept, limit, page: pageCharge(cases) };
 }
 
-/** @returns {Parts} */
-function parts(of, found) {
+/** The parts of a measured cost. @param {import("../data.js").Case} of @param {any} found its measurement @returns {Parts} */
+export function parts(of, found) {
   const work = Number(found.instructions);
   const [compute, touched, stable] = workParts(of) ?? [work, null, null];
   const cost = found.detail?.cost;

@@ -10,16 +10,17 @@ import { estimate } from "./estimate.js";
 
 /**
  * @param {import("../data.js").Report} report
- * @param {import("./points.js").Points} all
- * @param {import("./controls.js").Asked} asked
+ * @param {{columns: Array<{key: string}>, limit: number?}} all
+ * @param {import("../asked.js").Asked} asked
  * @param {number} chargedNodes the subnet size for which the results contain cycles
+ * @param {(column: any, asked: any) => import("./estimate.js").Estimate} [cost] of one column; of new rows if missing
  * @returns {{rows: Ranked[], by: "cycles"|"instructions"}}
  */
-export function ranked(report, all, asked, chargedNodes) {
+export function ranked(report, all, asked, chargedNodes, cost = (column) => estimate(all, column, asked)) {
   const rows = all.columns.map((column) => {
-    const found = estimate(all, column, asked);
-    const cost = found.cost ?? {};
-    const paid = (asked.by === "message" ? cost.message : cost) ?? {};
+    const found = cost(column, asked);
+    const costs = found.cost ?? {};
+    const paid = (asked.by === "message" ? costs.message : costs) ?? {};
     const cycles = number(paid.cycles) * (asked.nodes / chargedNodes);
     return {
       key: column.key,
@@ -27,7 +28,7 @@ export function ranked(report, all, asked, chargedNodes) {
       floor: isFloor(report, column.key),
       insteadOf: insteadOf(report, column.key),
       estimate: found,
-      instructions: number(cost.instructions),
+      instructions: number(costs.instructions),
       charge: number(paid.charge),
       cycles: Math.floor(cycles),
       usd: (cycles / 1e12) * asked.usd,
@@ -63,7 +64,7 @@ export function compared(rows) {
     .map((row) => ({ row, name: row === shipped ? `${row.heading}, as it is shipped,` : row.heading }));
 }
 
-/** Returns `true` if the cost fits into one message. @param {import("./points.js").Points} all @param {import("./estimate.js").Estimate["cost"]} cost */
+/** Returns `true` if the cost fits into one message. @param {{limit: number?}} all @param {import("./estimate.js").Estimate["cost"]} cost */
 export function fits(all, cost) {
   return !(all.limit && Math.max(number(cost?.message.charge) || 0, number(cost?.instructions) || 0) > all.limit);
 }

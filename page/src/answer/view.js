@@ -1,121 +1,129 @@
-/** The first part of the page: the question, its answer, and the origin and errors of the figures. */
+/** The first part of the page: the reader's mix, one recommendation, and the origin and errors of the figures. */
 
-import { controls } from "./controls.js";
-import { errorText, leaveOneOut, uncertain } from "./estimate.js";
-import { points, rangesOf, usual } from "./points.js";
+import { PLACES, controls, orders } from "./controls.js";
+import { errorSize, errorText, uncertain } from "./estimate.js";
+import { errorTables } from "./errors.js";
 import { compared, ranked } from "./rank.js";
+import { recommended } from "./recommend.js";
 import { warning } from "./warning.js";
-import { heading } from "../data.js";
-import { choice, h } from "../dom.js";
-import { count, dollars, short, times, whole, percent } from "../format.js";
+import { copyable, exactly, measuredWith } from "../command.js";
+import { choice, fold, h } from "../dom.js";
+import { count, dollars, short, times, whole } from "../format.js";
+import { settingsOf, undoes } from "../mix/settings.js";
+import { sourceOf } from "../mix/sources.js";
 import { table } from "../tables/table.js";
 
 /** The number of messages for which a price is shown. */
 const MESSAGES = 1e6;
-const ORDERS = [
-  { value: "cycles", text: "cycles, without this canister's own checks" },
-  { value: "message", text: "cycles of the whole message, as measured" },
-  { value: "instructions", text: "instructions of the work" },
-];
 /** Milliseconds without input after which screen readers announce the answer. */
 const PAUSE = 350;
 
 /**
- * @param {{reports: import("../data.js").Report[], charged_nodes: number}} data
- * @param {Object} kept the reader's earlier choices
+ * @param {import("../question.js").Question} question
+ * @param {number} chargedNodes the subnet size of the prices
  * @returns {HTMLElement}
  */
-export function answer(data, kept) {
-  const sources = data.reports.flatMap((report) => {
-    const all = points(report);
-    return all ? [{ report, all }] : [];
-  });
-  const section = h("section", { id: "answer", "aria-labelledby": "answer-title" }, h("h2", { id: "answer-title" }, "What is cheapest?"));
+export function answer(question, chargedNodes) {
+  const { sources } = question;
+  const section = h("section", { id: "answer", "aria-labelledby": "answer-title" }, h("h2", { id: "answer-title" }, "What is cheapest for my mix?"));
   if (!sources.length) {
-    section.append(h("p", { class: "about" }, "None of these files contains the section insert of the suite users, which answers this. ",
-      h("code", {}, "stablebench run users"), " measures it."));
+    section.append(h("p", { class: "about" }, "None of these files answers this. ", h("code", {}, "stablebench run mix"), " measures a mix of your own, ",
+      h("code", {}, "stablebench run users"), " what many mixes can be estimated from."));
     return section;
   }
-  const place = h("div");
-  const show = (source) => place.replaceChildren(...question(source, data.charged_nodes, kept));
-  if (sources.length > 1) {
-    const options = sources.map(({ report }, at) => ({ value: String(at), text: report.file }));
-    section.append(choice("From", options, "0", (value) => {
-      // Another file has other sizes.
-      for (const name of Object.keys(kept)) delete kept[name];
-      show(sources[Number(value)]);
-    }));
-  }
-  show(sources[0]);
-  section.append(place);
+  if (sources.length > 1) section.append(from(question));
+  section.append(...content(question, chargedNodes));
   return section;
 }
 
-function question({ report, all }, chargedNodes, kept) {
-  const { prices } = report.results;
-  const ranges = rangesOf(all);
-  const asked = Object.assign(kept, {
-    n: usual(ranges.n, all), payload: all.payload, rows: all.rows, place: all.places[0],
-    nodes: Number(prices.nodes), usd: Number(prices.usd_per_trillion_cycles), by: "cycles", ...kept,
-  });
-  const spoken = h("p", { class: "answer", "aria-live": "polite", "aria-atomic": "true" });
+/** The choice of a file, with its own question. */
+function from(question) {
+  const { sources, asked } = question;
+  const options = sources.map(({ report, mix }, at) => ({ value: String(at), text: mix ? `${report.title}: ${describe(mix)}` : `${report.title}: estimates` }));
+  return choice("From", options, String(sources.indexOf(sourceOf(sources, asked))), (value) => question.start(sources[Number(value)]));
+}
+
+/** A mix in words. @param {import("../mix/estimate.js").Mix} mix */
+function describe(mix) {
+  const kinds = [["insert", "insert"], ["read", "read"], ["update", "update"], ["delete", "delete"], ["scan", "scan"]];
+  const done = kinds.filter(([name]) => mix[name] > 0).map(([name, noun]) => count(mix[name], noun));
+  const indexes = mix.indexes ? `, ${mix.indexes} ${mix.indexes === 1 ? "index" : "indexes"}` : "";
+  return `${done.join(", ") || "nothing"} ${PLACES[mix.place]} in ${whole(mix.rows)} rows of ${whole(mix.payload)} bytes${indexes}`;
+}
+
+function content(question, chargedNodes) {
+  const { asked, sources } = question;
+  const spoken = h("div", { class: "answer", "aria-live": "polite", "aria-atomic": "true" });
   const warned = h("div");
+  const advised = h("div");
   const list = h("div");
+  const origin = h("div");
   const errors = h("div");
+  const fill = (source) => errors.replaceChildren(...errorTables(source, asked.place));
+  // The tables take a while to compute, and few readers open them.
+  const details = h("details", { class: "method", ontoggle: () => details.open && !errors.hasChildNodes() && fill(sourceOf(sources, asked)) },
+    h("summary", {}, "Origin and error of these figures"), origin, errors);
   let timer = 0;
-  const change = (now) => {
-    const found = ranked(report, all, asked, chargedNodes);
-    warned.replaceChildren(warning(report.results, found.rows, asked) ?? "");
+  let shown = null;
+  const update = (now) => {
+    const source = sourceOf(sources, asked);
+    const found = ranked(source.report, source, asked, chargedNodes, source.cost);
+    const command = exactly(source.report.results, asked, found.rows);
+    const more = measuredWith(source.report.results, found.rows).filter((key) => !found.rows.some((row) => row.key === key));
+    const also = more.length > 0 && h("p", { class: "about" }, "The command also measures ", more.flatMap((key, at) => [at ? ", " : "", h("code", {}, key)]), ", which this file has not.");
+    const warn = warning(found.rows, command, also);
+    warned.replaceChildren(warn ?? "");
+    advised.replaceChildren(recommended(source.report, found.rows, found.by), ...(warn ? [] : [copyable(command, "exactly this mix", { open: true, title: "Command that measures exactly this mix" }), also].filter(Boolean)));
     list.replaceChildren(answerTable(found, asked));
-    const say = () => spoken.replaceChildren(...sentence(found, asked));
+    const say = () => spoken.replaceChildren(h("p", {}, ...sentence(source.report, found)));
     clearTimeout(timer);
     if (now === true) say();
     else timer = setTimeout(say, PAUSE);
-    if (errors.dataset.place !== asked.place) {
-      errors.dataset.place = asked.place;
-      errors.replaceChildren(errorTable(report, all, asked.place));
+    const key = `${source.report.file} ${asked.place} ${Boolean(source.mix)}`;
+    if (shown !== key) {
+      shown = key;
+      origin.replaceChildren(...method(source));
+      if (details.open) fill(source);
+      else errors.replaceChildren();
     }
   };
-  const order = choice("Ranked by", ORDERS, asked.by, (value) => {
-    asked.by = value;
-    change(true);
-  });
-  const fields = controls({ asked, places: all.places, ranges, change });
-  change(true);
-  const fixed = fixedSizes(ranges);
-  const note = fixed ? [h("p", { class: "about" }, fixed)] : [];
-  return [...fields, ...note, order, warned, spoken, list, method(report, all, errors)];
+  question.listen(update);
+  update(true);
+  const change = () => question.change();
+  return [
+    ...controls(asked, change), orders(asked, () => question.change(true)), warned, spoken, advised,
+    fold("All engines", list),
+    details,
+  ];
 }
 
-function fixedSizes(ranges) {
-  const fixed = [
-    ["payload", "bytes per row", "payload"],
-    ["rows", "rows in the table", "curve"],
-  ].filter(([name]) => ranges[name][0] === ranges[name][1]);
-  if (!fixed.length) return null;
-  const parts = fixed.map(([name, what, section]) => `${whole(ranges[name][0])} ${what} (the section ${section} varies them)`);
-  return `This file was measured with ${parts.join(" and ")}, so that cannot be changed here.`;
-}
-
-function sentence({ rows, by }, asked) {
-  const best = rows.find((row) => row.rank === 1);
-  if (!best) return ["Nothing was measured for these sizes."];
-  const others = rows.filter((row) => row.rank > 1);
+/** The recommendation in words. */
+function sentence(report, { rows, by }) {
+  const all = rows.filter((row) => row.rank !== null);
+  const best = all.find((row) => undoes(settingsOf(report, row.key)));
+  if (!best) return [`There is no figure for this mix: ${reason(rows)}. The command measures it.`];
   const cost = [`${whole(best.instructions)} instructions`];
   if (Number.isFinite(best.charge) && best.charge !== best.instructions) cost.push(`${whole(best.charge)} with heap pages`);
-  if (Number.isFinite(best.cycles)) {
-    cost.push(`${short(best.cycles)} cycles, ${dollars(best.usd * MESSAGES)} for a million messages`);
-  }
-  const inexact = [best, ...others].some((row) => uncertain(row.estimate)) ? "By inexact estimates, " : "";
+  if (Number.isFinite(best.cycles)) cost.push(`${short(best.cycles)} cycles, ${dollars(best.usd * MESSAGES)} for a million messages`);
+  const inexact = all.some((row) => uncertain(row.estimate)) ? "By inexact estimates, " : "";
   const parts = [inexact, h("strong", {}, best.heading), ` is cheapest: ${cost.join("; ")}.`];
+  const kinds = { measured: "This was measured", interpolated: "This is interpolated", estimated: "This is estimated" };
+  const error = best.estimate.error === null ? "" : `, and may be wrong by ${errorSize(best.estimate.error)}`;
+  parts.push(` ${[`${kinds[best.estimate.kind]}${error}`, best.estimate.how].filter(Boolean).join(": ")}.`);
   const noun = by === "cycles" ? "cycles" : "instructions";
-  const takes = compared(rows).map(({ row, name }, at) => `${name}${at ? "" : " takes"} ${times(row[by] / best[by])}${at ? "" : ` the ${noun}`}`);
+  const others = compared(rows).filter(({ row }) => row !== best);
+  const takes = others.map(({ row, name }, at) => `${name}${at ? "" : " takes"} ${times(row[by] / best[by])}${at ? "" : ` the ${noun}`}`);
   if (takes.length) parts.push(` ${takes.join("; ")}.`);
-  const kinds = { measured: "This was measured", interpolated: "This is interpolated", estimated: "This is estimated from the measured sizes around it" };
-  parts.push(` ${[kinds[best.estimate.kind], best.estimate.how].filter(Boolean).join(": ")}.`);
-  const close = others.filter((row) => row.estimate.low <= best.estimate.high && (row.estimate.error !== null || best.estimate.error !== null));
+  const close = all.filter((row) => row !== best && row.estimate.low <= best.estimate.high && (row.estimate.error !== null || best.estimate.error !== null));
   if (close.length) parts.push(` ${count(close.length, "other")} may be as cheap: the difference is within the error.`);
   return parts;
+}
+
+/** Why there is no figure: what most of the engines lack. */
+function reason(rows) {
+  const reasons = rows.filter((row) => !row.floor).map((row) => (row.estimate.cost ? "it is more than one message can do" : row.estimate.how));
+  const times = (of) => reasons.filter((other) => other === of).length;
+  return reasons.sort((one, other) => times(other) - times(one))[0] ?? "nothing was measured";
 }
 
 function answerTable({ rows, by }, asked) {
@@ -128,7 +136,7 @@ function answerTable({ rows, by }, asked) {
   const bar = (row) => h("span", { class: row.floor ? "bar floor" : "bar", "aria-hidden": "true",
     style: { width: `${Number.isFinite(row[by]) ? Math.min(100, (row[by] / most) * 100) : 0}%` } });
   return table({
-    caption: `A message of ${whole(asked.n)} rows, the cheapest first`,
+    caption: `A message with ${describe(asked)}, the cheapest first`,
     hideCaption: true,
     rows,
     columns: [
@@ -157,53 +165,17 @@ function how(row) {
   return [h("span", { class: `badge ${estimate.kind}` }, KINDS[estimate.kind]), h("span", { class: "facts" }, facts.filter(Boolean).join("; "))];
 }
 
-function method(report, all, errors) {
-  return h(
-    "details",
-    { class: "method" },
-    h("summary", {}, "Origin and error of these figures"),
-    h("p", {}, "Measured figures are raw. Others are estimated from the measured sizes that surround the question, compute and pages apart. ",
-      "Compute has a fixed part and a part for each row; what longer rows add is added for each row. ",
-      "Pages depend on the bytes of the message and of the table: 5 rows of 300 bytes touch about as many as 15 of 100. There is no figure beyond the measured sizes."),
-    h("p", {}, report.rules && `${report.rules.charge} `, "The charge above excludes what is around the work; cycles are the charge and the fee for submitting the message, ",
-      "for the given number of nodes. Around the work, this canister decodes its argument and checks the ids; other canisters do something else. ",
-      "The whole message, as measured, includes that part."),
-    h("p", {}, "The stated range contains what different ways of estimating give. Where something begins between two measured sizes, as when SQLite goes through its whole cache after pages have split, it contains both sides. ",
-      "The table shows how far each measured point is missed if it is left out and estimated from the others, which are then further apart than in use. Floors store the same bytes in bare stable memory and do nothing else: they have no rank."),
-    errors,
-  );
-}
-
-const SIZES = [
-  ["n", "rows per message"],
-  ["rows", "rows in the table"],
-  ["payload", "bytes per row"],
-];
-
-/**
- * The errors of estimates by configuration.
- * @param {import("../data.js").Report} report
- * @param {import("./points.js").Points} all
- * @param {string} place
- */
-export function errorTable(report, all, place) {
-  const rows = all.columns.map((column) => ({ heading: heading(report, column.key), errors: leaveOneOut(all, column, place) }));
-  return table({
-    caption: `Error of a measured point estimated from the others (${place}): worst / typical, and how many are within the stated range`,
-    rows,
-    columns: [
-      { heading: "Engine", value: (row) => row.heading, cell: (row) => row.heading },
-      ...SIZES.map(([axis, name]) => ({
-        heading: `Over ${name}`,
-        numeric: true,
-        value: (row) => row.errors[axis].errors.at(-1) ?? NaN,
-        cell: (row) => words(row.errors[axis]),
-      })),
-    ],
-  });
-}
-
-function words({ errors, within }) {
-  if (errors.length === 0) return "too few points";
-  return `${percent(errors.at(-1))} / ${percent(errors[errors.length >> 1])}, ${whole(within)} of ${whole(errors.length)}`;
+function method({ report, mix }) {
+  const cycles = h("p", {}, report.rules && `${report.rules.charge} `, "The charge excludes what is around the work; cycles are the charge and the fee for submitting the message, ",
+    "for the given number of nodes. Around the work, this canister decodes its argument and checks the ids; other canisters do something else. ",
+    "The whole message, as measured, includes that part.");
+  if (mix) return [h("p", {}, "These figures are the mean of messages that were measured one after the other, and raw. The same file has no figure for another mix."), cycles];
+  return [
+    h("p", {}, "Measured figures are raw, and of one message. Others are estimated from the measured sizes that surround the question, compute and pages apart. ",
+      "A message pays its fixed part once. Compute is added for each operation; what longer rows add is added for each row. ",
+      "A page that several operations touch is paid once: at random places they meet by chance, elsewhere they work on the same pages. There is no figure beyond the measured sizes."),
+    cycles,
+    h("p", {}, "The stated range contains what different ways of estimating give, and is extended by what measured points are missed by if they are left out. Where something begins between two measured sizes, as when SQLite goes through its whole cache after pages have split, it contains both sides. ",
+      "The tables show how far measured points are missed if they are left out and estimated from the others, which are then further apart than in use. Floors store the same bytes in bare stable memory and do nothing else: they have no rank."),
+  ];
 }

@@ -1,27 +1,31 @@
-/** The first thing to say about estimates that are too inexact for a decision: the command that replaces them. */
+/** The first thing to say where there is no figure, or none that is exact enough for a decision: the command that measures it. */
 
 import { UNCERTAIN, errorSize, uncertain } from "./estimate.js";
-import { copyable, exactly } from "../command.js";
+import { copyable } from "../command.js";
 import { h } from "../dom.js";
 import { percent, whole } from "../format.js";
 
 /**
- * @param {any} results
  * @param {Array<{heading: string, rank: number?, estimate: import("./estimate.js").Estimate}>} rows
- * @param {{n: number, payload: number, rows: number, place: string}} asked
- * @returns {HTMLElement?} `null` if no ranked figure is that inexact
+ * @param {string} command that measures exactly what is asked
+ * @param {Node|false} also what else it measures
+ * @returns {HTMLElement?} `null` if all ranked figures are exact enough
  */
-export function warning(results, rows, asked) {
+export function warning(rows, command, also) {
   const ranked = rows.filter((row) => row.rank);
   const inexact = ranked.filter((row) => uncertain(row.estimate));
-  if (!inexact.length) return null;
-  const worst = Math.max(...inexact.map((row) => row.estimate.error));
-  const which = inexact.length === ranked.length ? "All figures" : `${whole(inexact.length)} of ${whole(ranked.length)} figures`;
+  if (ranked.length && !inexact.length) return null;
   return h(
     "div",
     { class: "warning" },
-    h("p", {}, h("strong", {}, "Measure this."), ` ${which} for these sizes ${inexact.length === 1 ? "is an estimate that may be" : "are estimates that may be"} wrong by more than ${percent(UNCERTAIN)}, `,
-      `${errorSize(worst)}. This command measures exactly these sizes:`),
-    copyable(exactly(results, asked), "exactly these sizes", true),
+    h("p", {}, h("strong", {}, "Measure this."), ` ${ranked.length ? estimates(ranked, inexact) : "These files have no figure for this mix."} This command measures exactly this mix:`),
+    copyable(command, "exactly this mix", { open: true }),
+    also,
   );
+}
+
+function estimates(ranked, inexact) {
+  const worst = Math.max(...inexact.map((row) => row.estimate.error));
+  const which = inexact.length === ranked.length ? "All figures" : `${whole(inexact.length)} of ${whole(ranked.length)} figures`;
+  return `${which} for this mix ${inexact.length === 1 ? "is an estimate that may be" : "are estimates that may be"} wrong by more than ${percent(UNCERTAIN)}, ${errorSize(worst)}.`;
 }

@@ -15,15 +15,12 @@
  * @typedef {{instructions: number, messages: number, storage: number, base: number, total: number}} Month
  */
 /**
- * @typedef {{perDay: number, n: number, payload: number, rows: number, place: string,
- *   gib: number?, nodes: number, usd: number, by: "work"|"message"}} Asked
- *   `gib` is the storage of all engines, or null to use the measured fixtures
+ * @typedef {import("../asked.js").Asked} Asked
  * @typedef {{key: string, heading: string, floor: boolean, estimate: import("../answer/estimate.js").Estimate,
  *   memory: ReturnType<typeof memory>, gib: number, instructions: number, clamped: number?,
  *   month: import("./bill.js").Month?, usd: number, rank: number?}} Billed
  */
 
-import { estimate } from "../answer/estimate.js";
 import { fits } from "../answer/rank.js";
 import { heading, isFloor } from "../data.js";
 
@@ -67,27 +64,26 @@ export function memory(report, configuration, at) {
 
 /**
  * The bill of every engine, the cheapest first, floors after the engines.
- * @param {import("../data.js").Report} report
- * @param {import("../answer/points.js").Points} all
+ * @param {import("../mix/sources.js").Source} source
  * @param {Asked} asked
- * @param {{rows: [number, number]}} ranges of measured sizes
  * @param {number} chargedNodes the subnet size of the prices
  * @returns {Billed[]}
  */
-export function billed(report, all, asked, ranges, chargedNodes) {
+export function billed(source, asked, chargedNodes) {
+  const { report, columns } = source;
   const { fees } = report.rules;
-  const within = Math.min(Math.max(asked.rows, ranges.rows[0]), ranges.rows[1]);
-  const rows = all.columns.map((column) => {
-    const found = estimate(all, column, { ...asked, rows: within });
+  const within = Math.min(Math.max(asked.rows, source.rows[0]), source.rows[1]);
+  const rows = columns.map((column) => {
+    const found = source.cost(column, { ...asked, rows: within });
     const stored = memory(report, column.key, asked);
     const gib = asked.gib ?? stored?.gib ?? NaN;
     const instructions = charged(found.cost, asked.by);
-    const use = { perDay: asked.perDay, instructions, bytes: asked.n * asked.payload + envelope(found.cost, fees), gib };
-    const bill = Number.isFinite(instructions) && fits(all, found.cost) ? month(fees, use, asked.nodes / chargedNodes) : null;
+    const use = { perDay: asked.perDay, instructions, bytes: sent(asked) + envelope(found.cost, fees), gib };
+    const bill = Number.isFinite(instructions) && fits(source, found.cost) ? month(fees, use, asked.nodes / chargedNodes) : null;
     const usd = bill ? (bill.total / 1e12) * asked.usd : NaN;
     return {
       key: column.key, heading: heading(report, column.key), floor: isFloor(report, column.key), estimate: found,
-      fits: fits(all, found.cost), memory: asked.gib === null ? stored : null, gib, instructions,
+      fits: fits(source, found.cost), memory: asked.gib === null ? stored : null, gib, instructions,
       clamped: within === asked.rows ? null : within, month: bill, usd, rank: null,
     };
   });
@@ -95,6 +91,11 @@ export function billed(report, all, asked, ranges, chargedNodes) {
   rows.sort((one, other) => order(one) - order(other) || one.usd - other.usd || 0);
   rows.filter((row) => order(row) === 0).forEach((row, at) => { row.rank = at + 1; });
   return rows;
+}
+
+/** Bytes of the rows that a message contains: new rows, and what replaces others. @param {Asked} asked */
+export function sent({ insert, update, payload }) {
+  return (insert + update) * payload;
 }
 
 /** Instructions paid for; those of the work if the replica does not report the charge. */

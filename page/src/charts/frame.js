@@ -12,6 +12,8 @@ const SVG = "http://www.w3.org/2000/svg";
 /** Estimated width of a letter, because charts are also drawn without a browser. */
 const LETTER = 7;
 const ROW = 22;
+/** Between the lines of one entry. */
+const LINE = 15;
 
 const SIZE = 12;
 
@@ -100,12 +102,15 @@ export function legend(context, entries) {
     const swatch = entry.square ? 16 : 34;
     const room = swatch + 8 + entry.heading.length * LETTER + 18;
     if (x > 0 && x + room > width) [x, y] = [0, y + ROW];
-    const at = { ...entry, x, y: y + ROW / 2, text: x + swatch + 6, swatch };
+    const lines = broken(entry.heading, Math.floor((width - swatch - 6) / LETTER));
+    const at = { ...entry, heading: lines.join("\n"), x, y: y + ROW / 2, text: x + swatch + 6, swatch };
     x += room;
+    y += (lines.length - 1) * LINE;
     return at;
   });
   const height = y + ROW;
   const colour = (entry) => colours[entry.colour];
+  const long = (entry) => entry.heading.includes("\n");
   const lines = placed.filter((entry) => !entry.square);
   const squares = placed.filter((entry) => entry.square);
   return plot({
@@ -130,9 +135,22 @@ export function legend(context, entries) {
       squares.map((entry) =>
         dot([entry], { x: entry.x + 8, y: "y", r: 5.5, symbol: "square", fill: colour(entry) }),
       ),
-      text(placed, { x: "text", y: "y", text: "heading", textAnchor: "start", fill: colours.ink }),
+      text(placed.filter((entry) => !long(entry)), { x: "text", y: "y", text: "heading", textAnchor: "start", fill: colours.ink }),
+      placed.some(long) ? text(placed.filter(long), { x: "text", y: "y", text: "heading", textAnchor: "start", fill: colours.ink, lineAnchor: "top", dy: -SIZE / 2, lineHeight: LINE / SIZE }) : [],
     ],
   });
+}
+
+/** A heading that is longer than the chart is wide, in lines. */
+function broken(heading, most) {
+  if (heading.length <= most) return [heading];
+  const lines = [""];
+  for (const word of heading.split(" ")) {
+    const last = lines.length - 1;
+    if (lines[last] && lines[last].length + word.length >= most) lines.push(word);
+    else lines[last] += lines[last] ? ` ${word}` : word;
+  }
+  return lines;
 }
 
 /** Symbols made of lines have a stroke, others are filled. @param {{colour: string, symbol: string, ghost?: boolean}} of */

@@ -7,6 +7,7 @@
 import { plot, line, dot, text, frame as border, gridX, gridY, axisX, axisY } from "@observablehq/plot";
 import { unique } from "../data.js";
 import { tick } from "../format.js";
+import { together } from "./coincide.js";
 import { common, filled, frame, legend, domain, ticks } from "./frame.js";
 
 const NARROWEST = 290;
@@ -14,7 +15,8 @@ const NARROWEST = 290;
 /**
  * @param {import("./frame.js").Context} context
  * @param {{title: string, subtitle?: string, description: string, x: string, y: string,
- *   series: import("./series.js").Series[], points: LinePoint[], ghosts?: string}} of
+ *   series: import("./series.js").Series[], points: LinePoint[], ghosts?: string, single?: boolean}} of
+ *   `single`: lines that coincide are drawn once
  * @returns {SVGElement}
  */
 export function lines(context, of) {
@@ -25,14 +27,17 @@ export function lines(context, of) {
   // Rows of panels as equal as possible.
   const across = Math.ceil(panels.length / down);
   const place = new Map(panels.map((panel, at) => [panel, { fx: at % across, fy: Math.floor(at / across) }]));
-  const points = of.points.filter((point) => point.y > 0 && point.x > 0).map((point) => ({ ...point, ...place.get(point.panel) }));
-  const each = [...place].map(([panel, at]) => ({ panel, ...at }));
-  const xs = unique(points.map((point) => point.x)).sort((one, other) => one - other);
-  const yDomain = domain(points.map((point) => point.y));
+  const visible = of.points.filter((point) => point.y > 0 && point.x > 0).map((point) => ({ ...point, ...place.get(point.panel) }));
+  const titles = [...place].map(([panel, at]) => ({ panel, ...at }));
+  const xs = unique(visible.map((point) => point.x)).sort((one, other) => one - other);
+  const yDomain = domain(visible.map((point) => point.y));
   const panelWidth = (width - 56) / across;
   const xTicks = thinned(xs, panelWidth);
   const yTicks = ticks(yDomain, 7);
-  const height = Math.round(down * Math.max(240, Math.min(330, panelWidth * 0.78)) + 54);
+  const each = Math.max(240, Math.min(330, panelWidth * 0.78));
+  const height = Math.round(down * each + 54);
+  const all = of.series.filter((series) => visible.some((point) => point.key === series.key && !point.ghost));
+  const { points, entries } = of.single ? together(of.series, visible, each / Math.log(yDomain[1] / yDomain[0])) : { points: visible, entries: all };
   const drawing = plot({
     ...common(context),
     height,
@@ -50,15 +55,14 @@ export function lines(context, of) {
       border({ stroke: colours.line }),
       axisX(xTicks, { text: tick, fill: colours.soft, stroke: colours.line, tickSize: 4, label: of.x, labelArrow: "none", labelAnchor: "right", labelOffset: 34 }),
       axisY(yTicks, { text: tick, fill: colours.soft, stroke: colours.line, tickSize: 0, label: of.y, labelArrow: "none" }),
-      text(each, { fx: "fx", fy: "fy", text: "panel", frameAnchor: "top-left", dy: -15, fill: colours.ink, fontWeight: 600 }),
+      text(titles, { fx: "fx", fy: "fy", text: "panel", frameAnchor: "top-left", dy: -15, fill: colours.ink, fontWeight: 600 }),
       of.series.flatMap((series) => ofSeries(points.filter((point) => point.key === series.key), series, colours)),
     ],
   });
-  const used = of.series.filter((series) => points.some((point) => point.key === series.key && !point.ghost));
   const ghost = points.some((point) => point.ghost) && {
     heading: `hollow: published, ${of.ghosts}`, colour: "ghost", symbol: "circle", ghost: true, dotsOnly: true,
   };
-  return frame(context, drawing, { ...of, legend: legend(context, [...used, ...(ghost ? [ghost] : [])]) });
+  return frame(context, drawing, { ...of, legend: legend(context, [...entries, ...(ghost ? [ghost] : [])]) });
 }
 
 function ofSeries(points, series, colours) {

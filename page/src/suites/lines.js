@@ -71,7 +71,7 @@ export function linesFigure(report, section, table) {
     command: narrowed(report.results, section),
     table,
     controls: known.length > 1 ? [choice("Cost", known.map((value) => ({ value, text: COSTS[value][0] })), cost, (value) => { cost = value; made.redraw(); })] : [],
-    draw: (context) => lines(context, linesContent(report, section, cost, linesOf(report, section, cost))),
+    draw: (context) => lines(context, { ...linesContent(report, section, cost, linesOf(report, section, cost)), single: true }),
   });
   return made;
 }

@@ -2,8 +2,8 @@
 
 import { about, casesOf, configurationsOf, heading, sections } from "../data.js";
 import { copyable, narrowed } from "../command.js";
-import { h, slug } from "../dom.js";
-import { whole } from "../format.js";
+import { fold, h, slug } from "../dom.js";
+import { count, spaced, whole } from "../format.js";
 import { sectionTable } from "../tables/section.js";
 import { sheetTable } from "../tables/table.js";
 import { phasesFigure, spreadFigure, stackFigure, pagesFigure } from "./costs.js";
@@ -13,6 +13,8 @@ import { settingsFigure } from "./settings.js";
 
 /** With more sections than this, there is one chart for all, and a table for each. */
 const MANY = 12;
+/** Conclusions of one kind that are shown at once. */
+const FIRST = 4;
 
 /** @param {import("../data.js").Report} report @returns {HTMLElement} */
 export function suite(report) {
@@ -23,7 +25,7 @@ export function suite(report) {
   return h(
     "section",
     { id: report.id, class: "suite", "aria-labelledby": title },
-    h("h2", { id: title }, report.title),
+    h("h2", { id: title }, report.topic),
     report.question && h("p", { class: "question" }, report.question),
     incomplete(report.results),
     !many && names.length > 1 && h("p", { class: "contents" }, names.map((name) => h("a", { href: `#${ids.get(name)}` }, name))),
@@ -49,10 +51,16 @@ function advice(report) {
     "div",
     { class: "advice" },
     h("h3", {}, "Conclusions"),
-    report.advice.map(({ title, sentences }) =>
-      h("details", {}, h("summary", {}, `${title} (${sentences.length})`), h("ul", {}, sentences.map((sentence) => h("li", {}, sentence)))),
-    ),
+    report.advice.map(({ title, sentences }) => [
+      h("h4", {}, title),
+      list(sentences.slice(0, FIRST)),
+      sentences.length > FIRST && h("details", {}, h("summary", {}, `${count(sentences.length - FIRST, "more conclusion")}`, h("span", { class: "hidden" }, `: ${title}`)), list(sentences.slice(FIRST))),
+    ]),
   );
+}
+
+function list(sentences) {
+  return h("ul", {}, sentences.map((sentence) => h("li", {}, spaced(sentence))));
 }
 
 /** All configurations compared with the first, if there are many sections. */
@@ -77,8 +85,7 @@ function section(report, name, id) {
   return h(
     "section",
     { id, class: "part", "aria-label": title },
-    h("h3", {}, title),
-    made ? made.element : [h("p", { class: "about" }, "Nothing could be measured."), table],
+    fold(h("h3", {}, title), made ? made.element : [h("p", { class: "about" }, "Nothing could be measured."), table]),
   );
 }
 
@@ -96,7 +103,7 @@ function bare(report, name, id) {
 
 function costs(report) {
   const made = [pagesFigure(report), stackFigure(report), phasesFigure(report), spreadFigure(report)].filter(Boolean);
-  return made.length > 0 && h("section", { class: "part", "aria-label": `Inside of messages, ${report.title}` }, h("h3", {}, "Inside of messages"), made.map((of) => of.element));
+  return made.length > 0 && h("section", { class: "part", "aria-label": `Inside of messages, ${report.title}` }, fold(h("h3", {}, "Inside of messages"), made.map((of) => of.element)));
 }
 
 function sheets(report) {
@@ -104,8 +111,10 @@ function sheets(report) {
   return h(
     "section",
     { class: "part", "aria-label": `More tables, ${report.title}` },
-    h("h3", {}, "More tables"),
-    report.sheets.map((sheet) => h("details", { class: "bare" }, h("summary", {}, sheet.title), sheetTable(sheet))),
-    copyable(report.results.command, `tables of ${report.title}`),
+    fold(
+      h("h3", {}, "More tables"),
+      report.sheets.map((sheet) => h("details", { class: "bare" }, h("summary", {}, sheet.title), sheetTable(sheet))),
+      copyable(report.results.command, `tables of ${report.title}`),
+    ),
   );
 }

@@ -1,5 +1,5 @@
 /**
- * Sortable tables.
+ * Sortable tables. Roles are written out, because on a phone rows are not laid out as a table.
  *
  * @typedef {{heading: string, numeric?: boolean, floor?: boolean, value: (row: any) => number|string,
  *   cell: (row: any) => (string|Node|Array), class?: (row: any) => string?}} TableColumn
@@ -13,14 +13,16 @@ import { leading, spaced } from "../format.js";
  * @returns {HTMLElement} the table in a box that scrolls sideways
  */
 export function table({ caption, columns, rows, hideCaption }) {
-  const body = h("tbody");
+  const body = h("tbody", { role: "rowgroup" });
   const line = (row) =>
     h(
       "tr",
-      {},
+      { role: "row" },
       columns.map((column, at) =>
         h(at === 0 ? "th" : "td", {
           scope: at === 0 ? "row" : null,
+          role: at === 0 ? "rowheader" : "cell",
+          "data-label": at === 0 ? null : column.heading,
           class: [column.numeric && "number", column.floor && "floor", column.class?.(row)].filter(Boolean).join(" ") || null,
         }, column.cell(row)),
       ),
@@ -28,7 +30,7 @@ export function table({ caption, columns, rows, hideCaption }) {
   const show = (ordered) => body.replaceChildren(...ordered.map(line));
   const headers = columns.map((column, at) => {
     const button = h("button", { type: "button", class: "sort" }, column.heading, h("span", { class: "arrow", "aria-hidden": "true" }));
-    const header = h("th", { scope: "col", class: [column.numeric && "number", column.floor && "floor"].filter(Boolean).join(" ") || null }, button);
+    const header = h("th", { scope: "col", role: "columnheader", class: [column.numeric && "number", column.floor && "floor"].filter(Boolean).join(" ") || null }, button);
     button.addEventListener("click", () => {
       const next = header.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending";
       headers.forEach((other) => other.removeAttribute("aria-sort"));
@@ -41,7 +43,7 @@ export function table({ caption, columns, rows, hideCaption }) {
   return h(
     "div",
     { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
-    h("table", {}, h("caption", { class: hideCaption ? "hidden" : null }, caption), h("thead", {}, h("tr", {}, headers)), body),
+    h("table", { role: "table" }, h("caption", { class: hideCaption ? "hidden" : null }, caption), h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, headers)), body),
   );
 }
 

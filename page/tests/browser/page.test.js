@@ -47,33 +47,75 @@ onPage("the controls change the answer and its origin", async (page) => {
   assert.match(first, /is cheapest: .* instructions; .*This was measured\./);
   const field = (name) => page.locator(`#answer input[name=${name}]`);
   const rows = page.locator("#answer .scroll").first().locator("tbody tr");
-  await field("n").fill("700");
+  await field("insert").fill("700");
   await page.waitForFunction((before) => document.querySelector("#answer .answer").textContent !== before, first);
-  assert.match(await answer.textContent(), /This is interpolated: between 100 and 1\u202f000 rows per message\./);
+  assert.match(await answer.textContent(), /This is interpolated, and may be wrong by up to \d+\u00a0%: between 100 and 1\u202f000 rows per message\./);
   assert.match(await rows.first().textContent(), /instructions: wrong by up to/);
   await field("payload").fill("500");
-  await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.includes("estimated from the measured sizes around it"));
+  await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.includes("This is estimated, and may be wrong by up to"));
   assert.match(await answer.textContent(), /between 100 and 1\u202f000 bytes per row/);
-  await field("n").fill("20000");
-  await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.includes("Nothing was measured"));
+  await field("insert").fill("20000");
+  await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.includes("There is no figure for this mix"));
   assert.match(await rows.first().textContent(), /20\u202f000 rows per message is outside of the measured range: 1 to 10\u202f000/);
 });
 
-onPage("inexact answers say so first, with the command that measures exactly these sizes", async (page) => {
+onPage("inexact answers say so first, with the command that measures exactly this mix", async (page) => {
   const warning = page.locator("#answer .warning");
   assert.equal(await warning.count(), 0, "the first answer was measured");
-  await page.locator("#answer input[name=n]").fill("5");
-  await page.locator("#answer input[name=payload]").fill("300");
-  await page.locator("#answer input[name=rows]").fill("200000");
+  const ask = async (of) => { for (const [name, value] of Object.entries(of)) await page.locator(`#answer input[name=${name}]`).fill(value); };
+  await ask({ insert: "5", read: "20", payload: "300", rows: "200000" });
+  await page.locator("#answer select[name=place]").selectOption("random");
   assert.match(await warning.textContent(), /^Measure this\. .*wrong by more than 25/);
-  assert.equal(await warning.locator("code").textContent(), "stablebench run users --rows 200000 --payload 300 --batches 5 --at middle --rules 2026-10");
-  assert.ok(await warning.locator("code").isVisible());
+  const engines = "btree,sqlite/persist,cache_size=1000,sqlite/wal,cache_size=1000,sqlite/memory,cache_size=1000,sqlite-vfs";
+  const command = (indexes) => `stablebench run mix --insert 5 --read 20 --update 0 --delete 0 --scan 0 --indexes ${indexes} --rows 200000 --payload 300 --at random --engines ${engines} --rules 2026-10`;
+  assert.equal(await warning.locator("code").first().textContent(), command(0));
+  assert.ok(await warning.locator("code").first().isVisible());
+  assert.match(await warning.textContent(), /also measures sqlite\/wal,cache_size=1000, .*which this file has not/);
   const top = async (locator) => (await locator.boundingBox()).y;
   assert.ok((await top(warning)) < (await top(page.locator("#answer .answer"))), "before the answer");
   await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.startsWith("By inexact estimates, "));
-  await page.locator("#bill input[name=n]").fill("5");
-  await page.locator("#bill input[name=payload]").fill("300");
-  assert.equal(await page.locator("#bill .warning code").textContent(), "stablebench run users --rows 1000000 --payload 300 --batches 5 --at middle --rules 2026-10");
+  await ask({ indexes: "2" });
+  assert.match(await warning.textContent(), /^Measure this\. These files have no figure for this mix\./);
+  assert.equal(await warning.locator("code").first().textContent(), command(2));
+  await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.startsWith("There is no figure for this mix: secondary indexes are not in these measurements."));
+});
+
+onPage("the answer is one recommendation, with PRAGMAs to paste and the command", async (page) => {
+  await page.locator("#answer input[name=insert]").fill("1000");
+  await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.startsWith("SQLite PERSIST cache_size=1000 is cheapest"));
+  assert.equal(await page.locator("#answer .advised code").textContent(), "PRAGMA journal_mode = PERSIST;\nPRAGMA cache_size = 1000;");
+  assert.match(await page.locator("#answer .advised + .command code").textContent(), /^stablebench run mix --insert 1000 --read 0 /);
+  await page.locator("#answer input[name=insert]").fill("1");
+  await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.startsWith("StableBTreeMap is cheapest"));
+  assert.match(await page.locator("#answer .advised").textContent(), /If it must be SQL: .* takes [\d.]+× as much\./);
+});
+
+onPage("a configuration that cannot undo a transaction is not recommended", async (page) => {
+  await page.locator("#answer select[name=place]").selectOption("end");
+  await page.locator("#answer input[name=insert]").fill("10000");
+  await page.waitForFunction(() => document.querySelector("#answer .advised").textContent.includes("SQLite OFF takes 0."));
+  assert.match(await page.locator("#answer .advised").textContent(), /but cannot undo a transaction/);
+  assert.doesNotMatch(await page.locator("#answer .answer strong").textContent(), /OFF/);
+});
+
+onPage("the errors of estimates are shown on request", async (page) => {
+  const method = page.locator("#answer .method");
+  assert.equal(await method.locator("table").count(), 0);
+  await method.locator("summary").click();
+  await page.waitForFunction(() => document.querySelectorAll("#answer .method table").length === 2);
+  assert.match(await method.locator("table").last().textContent(), /Reads.*StableBTreeMap\d+\u00a0% \/ \d+\u00a0%, \d+ of \d+/);
+});
+
+onPage("reads change the answer and the bill", async (page) => {
+  await page.locator("#answer input[name=insert]").fill("1");
+  await page.locator("#answer select[name=place]").selectOption("random");
+  const instructions = async (at) => Number((await page.locator(at).textContent()).replace(/\D/g, ""));
+  const map = (part, column) => `${part} tbody tr:has-text("StableBTreeMap") td >> nth=${column}`;
+  const [answer, bill] = [await instructions(map("#answer", 1)), await instructions(map("#bill", 6))];
+  assert.equal(answer, bill, "the bill is of the mix above");
+  await page.locator("#answer input[name=read]").fill("20");
+  assert.ok((await instructions(map("#answer", 1))) > answer * 2);
+  assert.equal(await instructions(map("#bill", 6)), await instructions(map("#answer", 1)));
 });
 
 onPage("rows at random can be chosen", async (page) => {
@@ -90,16 +132,23 @@ onPage("nodes and the price of cycles change the cost", async (page) => {
   assert.ok(Math.abs((await dollars()) / before - 4) < 0.01);
 });
 
-onPage("the place, the slider and the order change the answer", async (page) => {
+onPage("the place and the order change the answer", async (page) => {
   const names = () => page.locator("#answer .scroll").first().locator("tbody th").allTextContents();
   const first = await names();
   await page.locator("#answer select[name=place]").selectOption("end");
-  assert.notDeepEqual(await names(), first);
-  await page.locator("#answer input[type=range]").first().focus();
-  await page.keyboard.press("Home");
-  assert.equal(await page.locator("#answer input[name=n]").inputValue(), "1");
-  await page.keyboard.press("End");
-  assert.equal(await page.locator("#answer input[name=n]").inputValue(), "10000");
+  const end = await names();
+  assert.notDeepEqual(end, first);
+  await page.getByLabel("Ranked by").selectOption("instructions");
+  assert.equal(await page.locator("#answer .scroll").first().locator("tbody th").count(), end.length);
+});
+
+onPage("impossible numbers are ignored", async (page) => {
+  const cell = () => page.locator("#answer tbody tr").first().locator("td").nth(1).textContent();
+  const before = await cell();
+  for (const [name, value] of [["insert", "-5"], ["insert", "1.5"], ["rows", "3"], ["indexes", "9"], ["payload", ""]]) {
+    await page.locator(`#answer input[name=${name}]`).fill(value);
+    assert.equal(await cell(), before, `${name} ${value}`);
+  }
 });
 
 onPage("headings sort tables, also with the keyboard", async (page) => {
@@ -143,7 +192,7 @@ onPage("two configurations are compared", async (page) => {
   assert.notEqual(await answer.textContent(), first);
   await pair.getByLabel("Base").selectOption({ label: "SQLite OFF" });
   assert.match(await answer.textContent(), /^1\.00× is the geometric mean of \d+ cases/);
-  await pair.getByLabel("From").selectOption({ label: "sysbench" });
+  await pair.getByLabel("From").selectOption({ label: "What does each statement cost?" });
   assert.equal(await pair.locator("table").first().locator("tbody tr").count(), 25);
 });
 

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { points, rangesOf } from "../../src/answer/points.js";
 import { memory, month, billed, envelope } from "../../src/bill/bill.js";
+import { sources } from "../../src/mix/sources.js";
 import { FEES, committed, report } from "./results.js";
 
 const USERS = committed("users");
-const ALL = points(USERS);
-const RANGES = rangesOf(ALL);
-const ASKED = { perDay: 1_000, n: 100, payload: 100, rows: 1_000_000, place: "middle", gib: null, nodes: 13, usd: 1.36, by: "work" };
-const bills = (asked) => billed(USERS, ALL, { ...ASKED, ...asked }, RANGES, 13);
+const [SOURCE] = sources([USERS]);
+const ASKED = {
+  perDay: 1_000, insert: 100, read: 0, update: 0, delete: 0, scan: 0, indexes: 0, payload: 100, rows: 1_000_000, place: "middle", gib: null, nodes: 13, usd: 1.36, by: "cycles",
+};
+const bills = (asked) => billed(SOURCE, { ...ASKED, ...asked }, 13);
 const ofMap = (asked) => bills(asked).find((row) => row.key === "btree");
 
 /** The example in `docs/report.md`. */
@@ -76,8 +77,8 @@ test("beyond the measured rows, instructions are constant and storage grows", ()
 });
 
 test("without a figure there is no bill", () => {
-  assert.ok(bills({ n: 1_000_000 }).every((row) => row.month === null && Number.isNaN(row.usd) && row.rank === null));
-  const heavy = bills({ n: 10_000, payload: 100_000 }).filter((row) => !row.fits);
+  assert.ok(bills({ insert: 1_000_000 }).every((row) => row.month === null && Number.isNaN(row.usd) && row.rank === null));
+  const heavy = bills({ insert: 10_000, payload: 100_000 }).filter((row) => !row.fits);
   assert.ok(heavy.length > 0 && heavy.every((row) => row.month === null));
 });
 
@@ -85,8 +86,14 @@ test("without details, the bill covers the work and the bytes of the rows", () =
   const cases = USERS.results.cases.filter((of) => of.section === "insert")
     .map((of) => ({ ...of, outcome: { measured: { ...of.outcome.measured, detail: null } } }));
   const bare = report({ ...USERS.results, cases });
-  const all = points(bare);
-  const [row] = billed(bare, all, ASKED, rangesOf(all), 13);
+  const [row] = billed(sources([bare])[0], ASKED, 13);
   assert.equal(row.instructions, row.estimate.cost.instructions);
   assert.equal(row.month.messages, 30_000 * (6_200_000 + 2_000 * 10_000));
+});
+
+test("reads are in the bill, and only rows that are written are sent", () => {
+  const [one, more, changed] = [ofMap({ insert: 1 }), ofMap({ insert: 1, read: 20 }), ofMap({ insert: 1, read: 20, update: 2 })];
+  assert.ok(more.month.instructions > one.month.instructions);
+  assert.equal(more.month.messages, one.month.messages);
+  assert.ok(Math.abs(changed.month.messages - more.month.messages - 30_000 * 2_000 * 200) < 1);
 });

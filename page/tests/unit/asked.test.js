@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { LIMITS, read, split, written } from "../../src/asked.js";
+
+const FIRST = {
+  insert: 100, read: 0, update: 0, delete: 0, scan: 0, indexes: 0, rows: 1_000_000, payload: 100, place: "middle",
+  nodes: 13, usd: 1.36, by: "cycles", perDay: 1_000, gib: null, from: null, rules: null,
+};
+
+test("the first question leaves the address empty, and another one returns from it", () => {
+  assert.equal(written(FIRST, FIRST), "");
+  const asked = { ...FIRST, insert: 5, read: 20, indexes: 2, place: "random", rows: 200_000, payload: 300, usd: 1.5, gib: 0.25, from: "a b&c=d?#.json" };
+  assert.deepEqual({ ...FIRST, ...read(written(asked, FIRST)) }, asked);
+  assert.match(written(asked, FIRST), /^insert=5&read=20&update=0&delete=0&scan=0&indexes=2&rows=200000&payload=300&at=random&/);
+});
+
+test("the address names the whole mix, so that another page shows the same", () => {
+  const found = read(written({ ...FIRST, read: 1 }, FIRST));
+  assert.deepEqual(Object.keys(found).sort(), ["delete", "indexes", "insert", "payload", "place", "read", "rows", "scan", "update"]);
+  assert.deepEqual(read(written({ ...FIRST, nodes: 34 }, FIRST)), { nodes: 34 });
+});
+
+test("nonsense is ignored", () => {
+  for (const text of ["", "&&&=", "insert", "insert=-1", "insert=1e3", "insert=0x10", "insert=NaN", "insert=%E0%A4%A", "rows=3", "rows=99999999999999999999",
+    "at=nowhere", "at=__proto__", "by=toString", "usd=-1", "usd=Infinity", "gib=1.", "indexes=9", "__proto__=1", "constructor=2", "<script>=1"]) {
+    assert.deepEqual(read(text), {}, text);
+  }
+  assert.equal({}.polluted, undefined);
+});
+
+test("limits are within the question", () => {
+  for (const [name, [least, most]] of Object.entries(LIMITS)) {
+    assert.deepEqual(read(`${name}=${least}`), { [name]: least });
+    assert.deepEqual(read(`${name}=${most}`), { [name]: most });
+    assert.deepEqual(read(`${name}=${most + 1}`), {});
+    if (least > 0) assert.deepEqual(read(`${name}=${least - 1}`), {});
+  }
+});
+
+test("an address has a part and a question", () => {
+  assert.deepEqual(split(""), { part: "", question: null });
+  assert.deepEqual(split("#bill"), { part: "bill", question: null });
+  assert.deepEqual(split("#bill?insert=5"), { part: "bill", question: { insert: 5 } });
+  assert.deepEqual(split("#?from=a?b"), { part: "", question: { from: "a?b" } });
+});
