@@ -171,6 +171,14 @@ fn a_changed_script_is_not_resumed() {
     write(folder, "tx.sql", &format!("{TX}-- more\n"));
     let message = error(&[&more[..], &["--resume"]].concat(), folder);
     assert!(message.contains("because its input differs: tx.sql has changed"), "{message}");
+    let longer = format!("{TX}SELECT 1;\n");
+    write(folder, "tx.sql", &longer);
+    run(&["sql"], &[&more[..], &["--out=other.json"]].concat(), folder);
+    let compared = stablebench(&["compare", "sql.json", "other.json"], folder);
+    let shown = stdout(&compared) + &stderr(&compared);
+    assert!(shown.contains("the files are not the same: tx.sql"), "{shown}");
+    let longest = shown.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(longest < 260 && !shown.contains('{'), "{shown}");
 }
 
 #[test]
@@ -205,7 +213,7 @@ fn settings_are_ranked() {
     let folder = prepared();
     // Journal modes alone are varied.
     let engines = "--engines=sqlite,page_size=4096,cache_size=200,locking_mode=exclusive";
-    let more = ["--tune", "--transactions=10", "--per-message=1", engines];
+    let more = ["--tune", "--transactions=10", engines];
     let output = stablebench(&[&["sql"], OPTIONS, &more].concat(), folder.path());
     assert!(output.status.success(), "{}", stderr(&output));
     let printed = stdout(&output);
@@ -225,7 +233,8 @@ fn settings_are_ranked() {
         let begin = format!(" SQLite {mode} cache_size=200 ");
         printed.lines().filter(|line| line.starts_with(&begin)).count()
     };
-    assert_eq!(modes.map(row), [1; 6], "{printed}");
+    // The best of them also with ten transactions in a message; more than ten there are not.
+    assert_eq!(modes.map(row), [1, 1, 1, 1, 3, 1], "{printed}");
 }
 
 /// Returns the instructions of a case without the charges for pages.

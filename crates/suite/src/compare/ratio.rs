@@ -114,7 +114,10 @@ fn mean(section: Option<&str>, ratios: Vec<f64>) -> Option<Means> {
         section: section.map(str::to_owned),
         cases: ratios.len(),
         arithmetic: ratios.iter().sum::<f64>() / count,
-        geometric: (logarithms.iter().sum::<f64>() / logarithms.len().max(1) as f64).exp(),
+        geometric: match logarithms.len() {
+            0 => 0.0,
+            count => (logarithms.iter().sum::<f64>() / count as f64).exp(),
+        },
     })
 }
 
@@ -136,6 +139,7 @@ mod tests {
         assert!((arithmetic - 7.0 / 3.0).abs() < 1e-12 && (geometric - 2.0).abs() < 1e-12);
         assert_eq!(means_of(&[1.25]).0, 1.25);
         assert_eq!(means_of(&[0.0, 2.0, 2.0]).1, 2.0, "0 has no logarithm");
+        assert_eq!(means_of(&[0.0]), (0.0, 0.0));
         assert!(mean(None, Vec::new()).is_none());
     }
 

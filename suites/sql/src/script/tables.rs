@@ -3,8 +3,9 @@
 use anyhow::Result;
 use stablebench_suite::engines::heading;
 use stablebench_suite::report::Presentation;
+use stablebench_suite::report::answer::{shares, winner};
 use stablebench_suite::report::grid::{Cell, Grid, Style, cheapest};
-use stablebench_suite::report::number::{Binary, Grouped};
+use stablebench_suite::report::number::{Binary, Fixed, Grouped, Ratio};
 use stablebench_suite::report::price::costs;
 use stablebench_suite::results::{Case, Detail, Measured, Outcome, Results};
 
@@ -33,6 +34,21 @@ impl Presentation for SqlSuite {
         false
     }
 
+    fn to_do(&self, results: &Results) -> Option<Vec<String>> {
+        let names = results.names(TRANSACTION);
+        let best = names.iter().filter_map(|name| {
+            let winner = winner(results, TRANSACTION, name)?;
+            let (next, other) = winner.next?;
+            Some(format!(
+                "{name}: take {}; {} takes {}.",
+                heading(winner.key),
+                heading(next),
+                Ratio(other.each_operation(), winner.measured.each_operation())
+            ))
+        });
+        Some(best.chain(most_expensive(results)).chain(shares(results)).collect())
+    }
+
     fn tables(&self, results: &Results, style: Style) -> Result<Vec<Grid>> {
         let mut grids = Vec::new();
         for name in results.names(TRANSACTION) {
@@ -55,6 +71,21 @@ impl Presentation for SqlSuite {
                 .to_owned(),
         )
     }
+}
+
+/// Returns a sentence on the statement that takes the most instructions of the first configuration.
+fn most_expensive(results: &Results) -> Option<String> {
+    let key = &results.configurations.first()?.key;
+    let of = |case: &&Case| case.configuration == *key;
+    let cost = |case: &Case| case.measured().map_or(0, |measured| measured.instructions);
+    let most = results.section(STATEMENT).filter(of).max_by_key(|case| cost(case))?;
+    let all: u64 = results.section(STATEMENT).filter(of).map(cost).sum();
+    Some(format!(
+        "{} % of all instructions in {} are for statement {}",
+        Fixed(100.0 * cost(most) as f64 / all.max(1) as f64, 0),
+        heading(key),
+        most.name
+    ))
 }
 
 /// Returns the measured cases of a row.
