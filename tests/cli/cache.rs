@@ -241,7 +241,7 @@ fn old_entries_are_dropped_beyond_the_limit() {
 fn a_folder_that_cannot_be_written_is_noted_once() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("file"), "in the way").unwrap();
-    let (_, notes) = run(SMALL, &["--cache-dir=file"], directory.path());
+    let (_, notes) = run(SMALL, &["--cache-dir=file", "--no-page"], directory.path());
     assert_eq!(notes.matches("nothing is cached for later runs").count(), 1, "{notes}");
     assert_eq!(notes.matches("file").count(), 1, "{notes}");
     assert_eq!(fs::read(directory.path().join("file")).unwrap(), b"in the way");
