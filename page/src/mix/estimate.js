@@ -9,8 +9,8 @@
  *
  * A page that two operations touch is paid once. At random places, operations meet by chance: of C pages, shares a
  * and b leave (1 − a)(1 − b) untouched. In the middle and at the end they work on the same few pages: the most that
- * one of them touches counts, and the range reaches to pages of their own. Operations may also have compute in common:
- * the range reaches from half of that of further operations.
+ * one of them touches counts, and some of the pages that their rows are in. The range reaches to pages of their own.
+ * Operations may also have compute in common: the range reaches from half of that of further operations.
  *
  * @typedef {import("../answer/estimate.js").Estimate} Estimate
  * @typedef {import("../answer/interpolate.js").Span} Span
@@ -22,7 +22,7 @@
 import { estimate, none, partsAt, ranged } from "../answer/estimate.js";
 import { sum } from "../answer/points.js";
 import { OPERATIONS } from "./operations.js";
-import { PAGES, PARTS, fixed, near, scattered } from "./shares.js";
+import { PAGES, PARTS, ROW, fixed, near, scattered } from "./shares.js";
 
 /** Pages that a message touches by chance, as a share. */
 const NOISE = 0.15;
@@ -30,6 +30,12 @@ const NOISE = 0.15;
 const HEAP = 6;
 /** The least share of their compute that further operations do not have in common with the first, as loading pages. */
 const ALONE = 0.5;
+/** Rows of a place: those that a mix in the middle or at the end works on. */
+const REGION = 1_000;
+/** Bytes of a page of SQLite, which may be anywhere in the heap: its cache. */
+const LEAF = 4_096;
+/** The share of these that lies in pages of the heap that are not touched anyway. */
+const ELSEWHERE = 0.2;
 /** What happens in some messages only may happen this many times more often than on the mean. */
 const OFTEN = 1.5;
 
@@ -50,7 +56,7 @@ export function estimateMix(all, engine, mix) {
   const shares = done.map((operation) => share(all, engine, operation, mix));
   const refused = shares.flatMap((of) => of.refused ?? []);
   if (refused.length) return none(refused.join("; "));
-  const spans = Object.fromEntries(PARTS.map((part) => [part, together(shares, part, engine.capacity[part], mix.place, all.page)]));
+  const spans = Object.fromEntries(PARTS.map((part) => [part, together(shares, part, engine.capacity[part], mix, all.page)]));
   return { ...ranged(spans), kind: "estimated", how: how(done) };
 }
 
@@ -133,8 +139,8 @@ function hull(points, x) {
   return Math.max(...lines, 0);
 }
 
-/** One part of the cost of all operations of a message. @param {Share[]} shares @param {string} part @param {number} [capacity] @param {string} place @param {number} page @returns {Span?} */
-function together(shares, part, capacity, place, page) {
+/** One part of the cost of all operations of a message. @param {Share[]} shares @param {string} part @param {number} [capacity] @param {Mix} mix @param {number} page @returns {Span?} */
+function together(shares, part, capacity, mix, page) {
   const spans = shares.map((of) => of.spans[part]);
   if (spans.some((of) => of === null)) return null;
   // What is around the work is done once.
@@ -148,13 +154,24 @@ function together(shares, part, capacity, place, page) {
     return { y: base + added(own("y")), low: base + shared(own("low")), high: base + added(own("high")) };
   }
   const union = (values) => met(values, Math.max(...values, (capacity ?? Infinity) - base));
-  const usual = place === "random" ? union : most;
-  const [low, high] = place === "random" ? [union(own("low")), union(own("high"))] : [most(own("low")), added(own("high"))];
+  const random = mix.place === "random";
+  const others = random || part !== "touched" ? 0 : leaves(mix) * page;
+  const [y, low, high] = random ? ["y", "low", "high"].map((which) => union(own(which))) : [most(own("y")) + others * ELSEWHERE, most(own("low")), added(own("high")) + others];
   return {
-    y: base + usual(own("y")),
+    y: base + y,
     low: Math.max(0, Math.min((base + low) * (1 - NOISE), base + low - page)),
     high: Math.max((base + high) * (1 + NOISE), base + high + page * (part === "touched" ? HEAP : 1)),
   };
+}
+
+/**
+ * Pages of the table that operations touch, each at one of the rows of a place. Measured messages work on neighbouring
+ * rows, in fewer pages. Each may lie in a page of the heap of its own, or in one that is touched anyway.
+ */
+function leaves(mix) {
+  const all = Math.max(1, (REGION * (mix.payload + ROW)) / LEAF);
+  const touched = mix.insert + mix.read + mix.update + mix.delete + mix.scan;
+  return all * (1 - Math.exp(-touched / all));
 }
 
 /** Pages that are touched by any of several operations, each of which touches some of `capacity`. */

@@ -24,7 +24,7 @@ export const PAGES = ["touched", "stable", "heap"];
 /** What a message pays once. */
 const ONCE = ["around", "fee"];
 /** Bytes that a row takes beside its payload. */
-const ROW = 12;
+export const ROW = 12;
 /** Operations at a place touch at most this many times more pages if rows are longer. */
 const LONGER = 4;
 /** The number of operations from which the fixed share is extrapolated. */
