@@ -316,7 +316,8 @@ fn measure(planned: &Planned, output: &Output) -> Result<Results> {
         Err(error) => Err(ended(error, &incomplete)),
         Ok(()) => {
             progress.note(&saved);
-            if !args.output.no_page {
+            // A part is no result to look at.
+            if !args.output.no_page && args.shard.is_none() {
                 save_page(*suite, &results, &out, progress)?;
             }
             failures(&results)?;

@@ -282,14 +282,15 @@ fn exactness(reference: &Reference) -> Result<String> {
         format!("with the canisters of revision {revision}, the ones before today's,")
     };
     Ok(format!(
-        "{} calls and refused installs that were recorded on a PocketIC server are part of the tests: replies, reject \
+        "{} calls and refused installs that were recorded on PocketIC servers are part of the tests: replies, reject \
          codes, counts and cycles must be those. The sections {} {canisters} were repeated \
-         on such a server ({} {}): of {} values (counters, charges, cycles, pages, digests), {} \
-         differ.",
+         on such a server ({} {}) by the rules `{}`: of {} values (counters, charges, cycles, pages, \
+         digests), {} differ.",
         Grouped(reference.recorded),
         sections(there).join(" and "),
         there.replica.kind,
         there.replica.version,
+        there.replica.rules,
         Grouped(found.compared as u64),
         Grouped(found.failures.len() as u64),
     ))

@@ -140,15 +140,21 @@ fn summaries(results: &Results, sides: &Sides<'_>, published: &Published) -> Vec
 /// Returns the first configuration and the others; `None` if there are no others.
 fn sides(results: &Results) -> Result<Option<Sides<'_>>> {
     let Some((base, others)) = results.configurations.split_first() else { return Ok(None) };
+    let base = base.key.as_str();
+    // A shard may have cases of one side only.
+    let compared_with_base = |other: &&ConfigurationInfo| {
+        let of_other = results.cases.iter().filter(|case| case.configuration == other.key);
+        of_other.into_iter().any(|case| results.case(&case.section, &case.name, base).is_some())
+    };
+    let others: Vec<&ConfigurationInfo> = others.iter().filter(compared_with_base).collect();
     if others.is_empty() {
         return Ok(None);
     }
-    let base = base.key.as_str();
     let compared = |other: &'_ ConfigurationInfo| -> Result<Comparison> {
         compare(results, results, Some((base, &other.key)), Gates::default())
     };
     let others: Result<Vec<Other<'_>>> =
-        others.iter().map(|other| Ok(Other { key: &other.key, found: compared(other)? })).collect();
+        others.into_iter().map(|of| Ok(Other { key: &of.key, found: compared(of)? })).collect();
     Ok(Some(Sides { base, others: others? }))
 }
 
