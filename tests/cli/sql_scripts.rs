@@ -61,7 +61,7 @@ fn measured<'a>(results: &'a Value, section: &str, configuration: &str) -> Vec<&
 fn a_script_runs_on_several_engines() {
     let folder = prepared();
     let folder = folder.path();
-    let options = ["--transactions=20", ENGINES];
+    let options = ["--transactions=20", ENGINES, "--verbose"];
     let (saved, printed) = run(&["sql"], &options, folder);
     for part in
         ["tx.sql: instructions of 20 transactions in 20 messages", "Most expensive, ", ":id = "]

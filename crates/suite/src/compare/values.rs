@@ -3,6 +3,8 @@
 //! Values that only one replica reports, or only newer results contain, are absent from the others.
 //! Values of the run and not of the canister (wall times, revisions) are not listed.
 
+use std::fmt;
+
 use stablebench_protocol::{Digest, PhaseCost};
 
 use crate::cost::{Inside, Messaging, PageCosts, StableCalls, TouchedPages};
@@ -23,8 +25,8 @@ pub enum Value {
     Absent,
 }
 
-impl std::fmt::Display for Value {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => Grouped(*number).fmt(f),
             Self::Text(text) => f.pad(text),
@@ -74,7 +76,7 @@ pub fn of_fixture(held: &Held, cycles: bool) -> Vec<Named> {
         ("heap pages", Value::Number(held.heap_pages)),
         ("stable pages", Value::Number(held.stable_pages)),
         ("digest", Value::Text(Value::Digest(held.digest).to_string())),
-        ("settings of SQLite", Value::Text(format!("{:?}", held.sqlite))),
+        ("settings of SQLite", Value::Text(plain(&held.sqlite))),
     ]
 }
 
@@ -156,7 +158,7 @@ fn detail(values: &mut Vec<Named>, detail: Option<&Detail>, cycles: bool) {
         ("cache bytes", of(|stored| stored.cache_bytes)),
         (
             "tables and indexes",
-            stored.map_or(Value::Absent, |stored| Value::Text(format!("{:?}", stored.objects))),
+            stored.map_or(Value::Absent, |stored| Value::Text(plain(&stored.objects))),
         ),
     ]);
 }
@@ -217,7 +219,7 @@ fn each(values: &mut Vec<Named>, each: Option<&Spread>) {
     let allocated =
         each.map_or(Value::Absent, |each| Value::Text(each.worst.allocated.to_string()));
     let buckets = each.filter(|each| !each.buckets.is_empty());
-    let buckets = buckets.map_or(Value::Absent, |each| Value::Text(format!("{:?}", each.buckets)));
+    let buckets = buckets.map_or(Value::Absent, |each| Value::Text(plain(&each.buckets)));
     values.extend([
         ("least of an operation", of(|each| each.min)),
         ("p50 of an operation", of(|each| each.p50)),
@@ -233,6 +235,14 @@ fn each(values: &mut Vec<Named>, each: Option<&Spread>) {
         ("sum of those", of(|each| each.allocating_sum)),
         ("spread of operations", buckets),
     ]);
+}
+
+/// Returns all values of a structure, without the names of types.
+fn plain(value: &impl fmt::Debug) -> String {
+    let text = format!("{value:?}");
+    let (before, last) = text.rsplit_once(" { ").unwrap_or(("", &text));
+    let parts = before.split(" { ").map(|part| part.trim_end_matches(char::is_alphanumeric));
+    (parts.collect::<String>() + last).replace(" }", "")
 }
 
 fn or_absent(value: Option<u64>) -> Value {
