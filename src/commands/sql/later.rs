@@ -6,7 +6,7 @@ use std::thread::{Builder, JoinHandle};
 use crate::durations::NOTABLE;
 use crate::progress::Progress;
 
-/// What may take long; its spinner is gone once it is dropped.
+/// Work that may take long. Its spinner disappears when it is dropped.
 #[derive(Debug)]
 pub struct Later {
     done: Option<Sender<()>>,

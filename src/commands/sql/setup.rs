@@ -36,7 +36,7 @@ const MAX_DATABASE: u64 = 8 << 30;
 /// The statements of a message, and their bytes, at most.
 const STATEMENTS: usize = 500;
 const BYTES: usize = 1 << 20;
-/// What a message of a setup may take. A million rows take seconds.
+/// The ceilings of a message of a setup. A million rows take seconds.
 const CEILING: Ceiling = Ceiling { time: Duration::from_secs(15 * 60), memory: 4 << 30 };
 /// The time in which a single statement is found that has no end.
 const SHORT: Duration = Duration::from_secs(20);

@@ -14,8 +14,8 @@ use crate::Answer;
 /// all readings of a message, each with the cost of pages up to it. It is a part of the statement's
 /// instructions. `None` if the replica knows none.
 ///
-/// Which of the intervals above are between the first and the last reading of the statement follows
-/// from their sum, which is the number of its instructions.
+/// The sum of the intervals is the number of the statement's instructions, and so tells which of those
+/// above are between its first and its last reading.
 pub fn pages_of(readings: &[(u64, PageCosts)], answer: &Answer) -> Option<PageCosts> {
     let place = |used: u64| readings.binary_search_by_key(&used, |(used, _)| *used).ok();
     let own = readings.get(place(answer.readings.0)?..=place(answer.readings.1)?)?;

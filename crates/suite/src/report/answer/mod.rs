@@ -1,4 +1,4 @@
-//! What a run prints: its answer, on one screen.
+//! The answer of a run, on one screen.
 //!
 //! ```text
 //!   users: 1 000 000 rows of 100 bytes, rules 2026-10, 132 cases
