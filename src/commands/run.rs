@@ -227,7 +227,7 @@ fn chosen(suite: &dyn Suite, plan: &mut Plan, patterns: &[String]) -> Result<()>
         if !titles.iter().any(|title| matches(pattern, title)) {
             let near = closest_by(&normal(pattern), &titles, normal);
             bail!(
-                "no case has {pattern} in its name; the nearest are\n{}`stablebench run {} --list` \
+                "no case has \"{pattern}\" in its name; the nearest are\n{}`stablebench run {} --list` \
                  prints all",
                 near.iter().map(|title| format!("  {title}\n")).collect::<String>(),
                 suite.name()

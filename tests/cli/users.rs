@@ -318,7 +318,7 @@ fn a_pattern_chooses_cases_and_changes_no_figure() {
     }
     let none = stablebench(&["run", "users", "--case=midle 10"], directory.path());
     assert_eq!(none.status.code(), Some(2));
-    assert!(stderr(&none).contains("no case has midle 10 in its name"), "{}", stderr(&none));
+    assert!(stderr(&none).contains("no case has \"midle 10\" in its name"), "{}", stderr(&none));
 }
 
 #[test]

@@ -12,7 +12,9 @@
 use stablebench_suite::engines::{ADVISED, SHIPPED, heading, is_floor};
 use stablebench_suite::report::BASE;
 use stablebench_suite::report::advice::times;
-use stablebench_suite::report::answer::{WIDTH, Winner, cache_sizes, shares, winner};
+use stablebench_suite::report::answer::{
+    WIDTH, Winner, cache_sizes, is_without_journal, shares, winner,
+};
 use stablebench_suite::report::grid::{BEST, Cell, Grid, Style, cheapest};
 use stablebench_suite::report::modes::Columns;
 use stablebench_suite::report::number::{Grouped, Ratio, Short};
@@ -33,7 +35,8 @@ const ROWS: usize = 16;
 
 /// Returns the table; `None` without new rows.
 pub fn grid(results: &Results, style: Style) -> Option<Grid> {
-    let sizes = shown(sizes(results), results, style);
+    let measured_sizes = sizes(results);
+    let sizes = shown(measured_sizes.clone(), results, style);
     let priced = priced(&sizes, results, style);
     let columns = Columns::of(results, configurations(results), style, |key| {
         let names = results.names(SECTION);
@@ -83,7 +86,16 @@ pub fn grid(results: &Results, style: Style) -> Option<Grid> {
         note += &format!("; {CAUSED} goes through SQLite's whole cache at commit: set cache_size");
     }
     if let Some(equal) = columns.equal() {
-        note += &format!("; {equal} to 10 %");
+        note += &format!("; {equal} to 10 %, the best is shown");
+    }
+    let without = columns.shown.iter().any(|key| is_without_journal(key));
+    if without {
+        note += "; OFF cannot undo a transaction";
+    }
+    let all = measured_sizes.iter().filter(|size| !sizes.contains(size));
+    let narrow: Vec<String> = all.map(|size| Grouped(*size).to_string()).collect();
+    if !narrow.is_empty() {
+        note += &format!("; not shown on this terminal: {} rows", narrow.join(", "));
     }
     let hidden = columns.shown.iter().filter(|key| !keys.contains(key)).map(|key| heading(key));
     let hidden: Vec<String> = hidden.collect();

@@ -41,19 +41,25 @@ pub fn fit(grid: Grid, style: Style, lines: usize) -> Grid {
 
 /// Returns the table with a line for each row, and numbers of three digits.
 fn short(mut grid: Grid) -> Grid {
+    let mut cut = false;
     for cell in grid.rows.iter_mut().flatten() {
         match cell {
-            Cell::Number { value, best, .. } => {
+            Cell::Number { value, best, base } => {
+                cut |= base.is_some();
                 let mark = if *best { BEST } else { "" };
                 *cell = Cell::Text(format!("{mark}{:#}", Short(*value)));
             }
             Cell::Text(text) => {
                 if let Some((first, _)) = text.split_once('\n') {
+                    cut = true;
                     *cell = Cell::text(first);
                 }
             }
             _ => {}
         }
+    }
+    if cut {
+        grid.notes.retain(|note| !note.contains("Below") && !note.contains('×'));
     }
     grid.lines = false;
     grid

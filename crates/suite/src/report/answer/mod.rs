@@ -28,7 +28,7 @@ use super::tables;
 use crate::results::{CanisterInfo, Results};
 use crate::terminal::Terminal;
 pub use fit::fit;
-pub use to_do::{Winner, cache_sizes, cheapest_rows, growth, shares, winner};
+pub use to_do::{Winner, cache_sizes, cheapest_rows, growth, is_without_journal, shares, winner};
 
 /// The most lines of an answer on a terminal of at least [`WIDTH`] columns.
 pub const LINES: usize = 40;
@@ -54,6 +54,11 @@ pub fn answer(suite: &dyn Presentation, results: &Results, terminal: Terminal) -
         writeln!(text, "{}", style.sentence(&incomplete))?;
     }
     writeln!(text, "{}", style.sentence(&heading(results)))?;
+    if results.command.contains(" --shard ") {
+        let part = "This is a part of a run, and no answer: join the parts with stablebench merge.";
+        writeln!(text, "{part}\n\n{}", origin(results, style))?;
+        return Ok(text);
+    }
     let mut left = LINES - FRAME - SENTENCES;
     for grid in chosen(suite, results, style)? {
         if left < fit::LEAST {
@@ -68,13 +73,18 @@ pub fn answer(suite: &dyn Presentation, results: &Results, terminal: Terminal) -
     let bullets = sentences.iter().map(|sentence| bullet(sentence, style));
     let mut bullets: Vec<String> = bullets.collect();
     let lines = |bullets: &[String]| bullets.iter().map(|text| text.lines().count()).sum::<usize>();
-    while lines(&bullets) > left + SENTENCES - 2 && bullets.len() > 1 {
+    let origin = origin(results, style);
+    // The heading, two empty lines, and the line that names the command for all tables.
+    let used = text.lines().count() + origin.lines().count() + 4;
+    // A narrow terminal shows an answer on two screens.
+    let screen = if width < Some(WIDTH) { 2 * LINES } else { LINES };
+    while lines(&bullets) > screen.saturating_sub(used) && bullets.len() > 1 {
         bullets.pop();
     }
     if !bullets.is_empty() {
         writeln!(text, "\n{}\n{}", style.heading("What to do"), bullets.join("\n"))?;
     }
-    writeln!(text, "\n{}", origin(results, style))?;
+    writeln!(text, "\n{origin}")?;
     Ok(text)
 }
 

@@ -8,8 +8,10 @@ use crate::report::grid::{Cell, Grid};
 use crate::report::number::{Fixed, Grouped, Ratio, Short};
 use crate::results::{Case, Measured, Results};
 
-/// The ratio of costs up to which two configurations are equal; the first of them is named.
-const EQUAL: f64 = 1.05;
+/// The ratio to the default's cost up to which a setting is advised.
+const LESS: f64 = 0.95;
+/// The setting of SQLite that cannot undo a transaction.
+const WITHOUT_JOURNAL: &str = "sqlite/off";
 /// The most configurations that are recommended.
 const RECOMMENDED: usize = 3;
 /// The share of instructions from which pages are mentioned.
@@ -35,27 +37,26 @@ pub struct Winner<'r> {
     pub next: Option<(&'r str, &'r Measured)>,
 }
 
-/// Returns the configuration to take for a case: the first that costs as little as the cheapest, to 5 %.
-/// Floors are excluded.
+/// Returns the configuration to take for a case: the cheapest, except for floors and for SQLite without a
+/// journal.
 pub fn winner<'r>(results: &'r Results, section: &str, name: &str) -> Option<Winner<'r>> {
     let measured = |case: &'r Case| {
         let measured = case.measured().filter(|measured| measured.capacity.is_none())?;
-        (!is_floor(&case.configuration)).then_some((case, measured))
+        let choice = !is_floor(&case.configuration) && !is_without_journal(&case.configuration);
+        choice.then_some((case, measured))
     };
     let cases = results.section(section).filter(|case| case.name == name);
     let all: Vec<(&Case, &Measured)> = cases.filter_map(measured).collect();
     let cost = |of: &(&Case, &Measured)| of.1.each_operation();
-    let least = all.iter().map(cost).min()?;
-    let near = |of: &&(&Case, &Measured)| cost(of) as f64 <= EQUAL * least as f64;
-    let (case, best) = *all.iter().find(near)?;
+    let (case, best) = *all.iter().min_by_key(|of| cost(of))?;
     let others = all.iter().filter(|(other, _)| other.configuration != case.configuration);
     let next =
         others.min_by_key(|of| cost(of)).map(|(case, of)| (case.configuration.as_str(), *of));
     Some(Winner { key: &case.configuration, case, measured: best, next })
 }
 
-/// Returns sentences on the configurations that are the cheapest in most cases.
-fn winners(results: &Results) -> Vec<String> {
+/// Returns the configuration to take for each case.
+fn every_winner(results: &Results) -> Vec<Winner<'_>> {
     let mut cases: Vec<(&str, &str)> = Vec::new();
     for case in &results.cases {
         let of = (case.section.as_str(), case.name.as_str());
@@ -63,7 +64,17 @@ fn winners(results: &Results) -> Vec<String> {
             cases.push(of);
         }
     }
-    let winners = cases.iter().filter_map(|(section, name)| winner(results, section, name));
+    cases.iter().filter_map(|(section, name)| winner(results, section, name)).collect()
+}
+
+/// `true` if a configuration is SQLite without a journal, which cannot undo a transaction.
+pub fn is_without_journal(key: &str) -> bool {
+    key.split(',').next() == Some(WITHOUT_JOURNAL)
+}
+
+/// Returns sentences on the configurations that are the cheapest in most cases.
+fn winners(results: &Results) -> Vec<String> {
+    let winners = every_winner(results).into_iter();
     let all: Vec<Winner<'_>> = winners.filter(|winner| winner.next.is_some()).collect();
     if let [Winner { key, case, measured, next: Some((next, other)) }] = all[..] {
         return vec![format!(
@@ -75,6 +86,7 @@ fn winners(results: &Results) -> Vec<String> {
             Ratio(other.each_operation(), measured.each_operation())
         )];
     }
+    let several = all.iter().any(|one| one.case.section != all[0].case.section);
     let mut by_key: Vec<(&str, Vec<&Winner<'_>>)> = Vec::new();
     for one in &all {
         match by_key.iter_mut().find(|(key, _)| *key == one.key) {
@@ -84,13 +96,12 @@ fn winners(results: &Results) -> Vec<String> {
     }
     by_key.sort_by_key(|(_, won)| std::cmp::Reverse(won.len()));
     let sentence = |(key, won): &(&str, Vec<&Winner<'_>>)| {
-        let mut names: Vec<&str> = Vec::new();
-        for winner in won {
-            if !names.contains(&winner.case.name.as_str()) {
-                names.push(&winner.case.name);
-            }
-        }
-        let some = names[..names.len().min(3)].join(", ");
+        let name = |winner: &&Winner<'_>| match several {
+            true => format!("{}: {}", winner.case.section, winner.case.name),
+            false => winner.case.name.clone(),
+        };
+        let names: Vec<String> = won.iter().map(name).collect();
+        let some = names[..names.len().min(3)].join("; ");
         let ratios = won.iter().filter_map(|winner| times(winner.next?.1, winner.measured));
         let ratios: Vec<f64> = ratios.map(|(ratio, _)| ratio).collect();
         let most = ratios.iter().copied().max_by(f64::total_cmp).filter(|most| *most > 1.0);
@@ -99,11 +110,11 @@ fn winners(results: &Results) -> Vec<String> {
             None => String::new(),
         };
         format!(
-            "{}: the cheapest in {} of {} cases ({some}{}){gain}.",
+            "{}: the cheapest for {} of {} kinds of work ({some}{}){gain}.",
             heading(key),
             Grouped(won.len() as u64),
             Grouped(all.len() as u64),
-            if names.len() > 3 { ", …" } else { "" }
+            if names.len() > 3 { "; …" } else { "" }
         )
     };
     by_key.iter().take(RECOMMENDED).map(sentence).collect()
@@ -130,7 +141,7 @@ pub fn cache_sizes(results: &Results) -> Vec<String> {
             1 => String::new(),
             cases => format!(" in {} cases, least in {}", Grouped(cases as u64), most.name),
         };
-        (*least < 1.0 / EQUAL).then(|| {
+        (*least < LESS).then(|| {
             format!(
                 "{}: set {setting}, which costs {costs} of the default's{cases}.",
                 heading(default)
@@ -140,11 +151,10 @@ pub fn cache_sizes(results: &Results) -> Vec<String> {
     keys().filter_map(pair).collect()
 }
 
-/// Returns a sentence on the share of pages in all instructions.
+/// Returns a sentence on the share of pages in the instructions of the configurations to take.
 pub fn shares(results: &Results) -> Option<String> {
-    let rated = results.cases.iter().filter(|case| !is_floor(&case.configuration));
     let (mut all, mut heap, mut stable) = (0, 0, 0);
-    for measured in rated.filter_map(|case| case.measured()) {
+    for Winner { measured, .. } in every_winner(results) {
         let Some(pages) = measured.detail.as_ref().and_then(|detail| detail.pages) else {
             continue;
         };
@@ -155,8 +165,8 @@ pub fn shares(results: &Results) -> Option<String> {
     let share = |part: u64| part as f64 / all.max(1) as f64;
     (share(heap + stable) >= MANY).then(|| {
         format!(
-            "Heap pages are {} % and stable pages {} % of these instructions: a message pays for each \
-             page once.",
+            "Where it is cheapest, heap pages are {} % and stable pages {} % of the instructions: a \
+             message pays for each page once.",
             Fixed(100.0 * share(heap), 1),
             Fixed(100.0 * share(stable), 1)
         )
@@ -216,8 +226,9 @@ mod tests {
     use crate::results::sample::{case, of};
 
     #[test]
-    fn the_first_of_about_equal_configurations_is_named() {
-        let cases = [("btree", 104_000), ("sqlite/wal", 100_000), ("sqlite-vfs", 208_000)];
+    fn the_cheapest_that_can_undo_a_transaction_is_named() {
+        let cases =
+            [("sqlite/wal", 104_000), ("btree", 100_000), ("sqlite/off", 90_000), ("array", 1_000)];
         let cases = cases.map(|(key, cost)| case("work", "read", key, cost)).to_vec();
         let found = of(cases);
         let winner = winner(&found, "work", "read").unwrap();
