@@ -1,6 +1,6 @@
 /**
- * The question and its answer's sources, which several parts of the page share. A change is told to all of them, and
- * written to the address.
+ * The question and the sources of its answer, which several parts of the page share. Each part is notified of a change, and
+ * the address then contains the new question.
  *
  * @typedef {{asked: import("./asked.js").Asked, sources: import("./mix/sources.js").Source[], listen: (update: (now: boolean) => void) => void,
  *   change: (now?: boolean) => void, start: (source: import("./mix/sources.js").Source) => void}} Question

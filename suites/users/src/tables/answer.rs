@@ -55,10 +55,14 @@ pub fn grid(results: &Results, style: Style) -> Option<Grid> {
             results.case(SECTION, &name, key)
         };
         let cost = |key: &str, size| Some(measured(key, size)?.measured()?.each_operation());
-        let least = |size: u64| cheapest(columns.shown.iter().filter_map(|key| cost(key, size)));
+        // A row stands for equal modes, and shows the best of them.
+        let best = |key, size| columns.best(key, |key| cost(key, size).unwrap_or(u64::MAX));
+        let least = |size: u64| {
+            cheapest(columns.shown.iter().filter_map(|key| cost(best(key, size), size)))
+        };
         for key in &keys {
             let cell = |size: &u64| {
-                let of = columns.best(key, |key| cost(key, *size).unwrap_or(u64::MAX));
+                let of = best(key, *size);
                 let Some(case) = measured(of, *size) else { return Cell::Absent };
                 let Some(value) = cost(of, *size) else { return Cell::missing(&case.outcome) };
                 let mark = match Some(value) == least(*size) {
@@ -68,10 +72,11 @@ pub fn grid(results: &Results, style: Style) -> Option<Grid> {
                 };
                 Cell::Text(format!("{mark}{:#}", Short(value)))
             };
-            let dollars = |size: &u64| match measured(key, *size).and_then(Case::measured) {
-                Some(of) => price(of, results),
-                None => Cell::Absent,
-            };
+            let dollars =
+                |size: &u64| match measured(best(key, *size), *size).and_then(Case::measured) {
+                    Some(of) => price(of, results),
+                    None => Cell::Absent,
+                };
             let label = Cell::Text(format!("  {}", heading(key)));
             let cells: Vec<Cell> = sizes.iter().map(cell).collect();
             caused |= cells
@@ -246,4 +251,23 @@ fn fitting(mut keys: Vec<&str>, places: usize) -> Vec<&str> {
         keys.remove(last.unwrap_or(keys.len() - 1));
     }
     keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stablebench_suite::results::sample::{case, of};
+
+    /// The best of equal modes is marked, although the row has the name of another one.
+    #[test]
+    fn the_cheapest_of_equal_modes_is_marked() {
+        let costs = [("btree", 300_000), ("sqlite/persist", 105_000), ("sqlite/delete", 100_000)];
+        let cases = costs.map(|(key, cost)| case(SECTION, "middle 1", key, cost));
+        let grid = grid(&of(cases.to_vec()), Style::default()).unwrap();
+        let rows = grid.texts();
+        assert_eq!(rows.len(), 3, "{rows:?}");
+        let marked = |row: &&Vec<String>| row.iter().any(|cell| cell.starts_with(BEST));
+        let marked: Vec<&str> = rows.iter().filter(marked).map(|row| row[0].trim()).collect();
+        assert_eq!(marked, ["SQLite PERSIST"]);
+    }
 }
