@@ -35,17 +35,20 @@ pub fn part(reference: &Reference) -> Result<String> {
     let earlier = Run { users: &reference.users_2025 };
     let sentences = [
         users.crossing()?,
-        users.commits(&earlier)?,
-        users.caches(&earlier, &CACHES)?,
-        users.reading(&earlier)?,
-        users.transactions(&earlier)?,
-        users.write_ahead_log(&earlier)?,
+        users.commits()?,
+        users.small_caches()?,
+        users.large_caches()?,
+        users.reading()?,
+        users.transactions()?,
+        users.write_ahead_log()?,
         users.locking(&earlier)?,
-        users.upgrades(&earlier)?,
-        users.pages(&earlier)?,
-        users.libraries(&earlier)?,
+        users.upgrades()?,
+        users.pages()?,
+        users.libraries()?,
         users.locality()?,
+        users.order()?,
         users.base()?,
+        users.rows()?,
     ];
     let lines: Vec<String> = sentences.iter().map(|sentence| format!("* {sentence}")).collect();
     Ok(format!("{}\n\n{}", lines.join("\n"), again(&reference.users)))
@@ -84,10 +87,6 @@ fn in_words(ratio: Ratio) -> String {
 struct Run<'r> {
     users: &'r Results,
 }
-
-/// The reason why rows are cheaper together.
-const TOGETHER: &str =
-    "**New rows:** a message pays for each page that it touches, so rows are cheaper together.";
 
 /// A case: section, name and column.
 type Key<'k> = (&'k str, &'k str, &'k str);
@@ -158,27 +157,15 @@ impl Run<'_> {
 
     /// New rows in SQLite and in the map.
     fn crossing(&self) -> Result<String> {
-        let both = |name: &str| -> Result<String> {
-            let times = |column: &str| self.times("insert", name, column, MAP);
-            Ok(format!("{} ({})", times(ADVISED)?, times(SQLITE)?))
-        };
         Ok(format!(
-            "{TOGETHER} One row a message in the middle of the table costs SQLite with `cache_size=1000` {} what it \
-             costs `StableBTreeMap` (in brackets: with the 500 000 pages that `ic-rusqlite` ships), 100 \
-             rows in the middle {}, at random {}. SQLite is cheaper {}; with 10 000 rows a message the map takes {} as many \
-             instructions in the middle, {} at the end, {} at random.",
-            both("middle 1")?,
-            both("middle 100")?,
-            both("random 100")?,
-            self.cheaper()?,
-            self.times("insert", "middle 10 000", MAP, ADVISED)?,
-            self.times("insert", "end 10 000", MAP, ADVISED)?,
-            self.times("insert", "random 10 000", MAP, ADVISED)?,
+            "**New rows are cheaper together**, because a message pays for each page that it touches: \
+             SQLite is cheaper than `StableBTreeMap` {}.",
+            self.cheaper()?
         ))
     }
 
     /// A commit that goes through the page cache.
-    fn commits(&self, earlier: &Self) -> Result<String> {
+    fn commits(&self) -> Result<String> {
         let name = "insert 100 middle, warm";
         let map = ("insert", "middle 100", MAP);
         let with = |size: &str| -> Result<String> {
@@ -188,34 +175,33 @@ impl Run<'_> {
         };
         Ok(format!(
             "**A commit can go through the whole page cache:** 100 rows in the middle cost {} {} what they \
-             cost the map, {} in 2025. That is one walk of SQLite's, which touches every page of a cache \
-             of 120 MB. The same rows cost {}, and {}.",
+             cost the map, {}, and {}.",
             heading(SQLITE),
             self.times("insert", "middle 100", SQLITE, MAP)?,
-            earlier.times("insert", "middle 100", SQLITE, MAP)?,
-            with(CACHES[0])?,
             with(CACHES[1])?,
+            with(CACHES[0])?,
         ))
     }
 
-    /// Smaller page caches: where they are cheaper, and where they are not.
-    fn caches(&self, earlier: &Self, sizes: &[&str]) -> Result<String> {
-        let mut parts = Vec::new();
-        for size in sizes {
-            let column = format!("{SQLITE},cache_size={size}");
-            let times = |run: &Self, name: &str| run.times("settings", name, &column, SQLITE);
-            parts.push(format!(
-                "with `cache_size={size}`, reads at random cost {} ({} in 2025), updates {}, inserts {}, and \
-                 inserts at the end {}",
-                times(self, "read 1 000 uniform, warm")?,
-                times(earlier, "read 1 000 uniform, warm")?,
-                times(self, "update 1 000 uniform, warm")?,
-                times(self, "insert 1 000 uniform, warm")?,
-                times(self, "insert 1 000 end, warm")?,
-            ));
-        }
-        let read = self.users.case("settings", "read 1 000 uniform, warm", SQLITE);
-        let rows = read.context("the settings lack reads")?.rows;
+    /// Where a smaller page cache is cheaper.
+    fn small_caches(&self) -> Result<String> {
+        let read = "read 1 000 uniform, warm";
+        let rows =
+            self.users.case("settings", read, SQLITE).context("the settings lack reads")?.rows;
+        let times = |name: &str| self.times("settings", name, ADVISED, SQLITE);
+        Ok(format!(
+            "**A small page cache is cheaper for many rows a message in a large table:** with 1 000 rows \
+             a message among {}, `cache_size=1000` takes {} for reads at random, {} for updates, and {} \
+             for inserts, against the default of 500 000 pages.",
+            Grouped(rows),
+            times(read)?,
+            times("update 1 000 uniform, warm")?,
+            times("insert 1 000 uniform, warm")?,
+        ))
+    }
+
+    /// Where it is not.
+    fn large_caches(&self) -> Result<String> {
         let mut others = Vec::new();
         for (what, section, name) in NOT_CHEAPER {
             let times = self.times(section, name, ADVISED, SQLITE)?;
@@ -223,63 +209,37 @@ impl Run<'_> {
                 others.push(format!("{what} ({times})"));
             }
         }
+        Ok(format!("**It is not cheaper** for {}, against the same default.", others.join(", ")))
+    }
+
+    /// Reading by id.
+    fn reading(&self) -> Result<String> {
+        let (section, name) = ("work", "read 1 000 uniform, warm");
         Ok(format!(
-            "**A small page cache is cheaper than a large one for many rows a message in a large table:** \
-             of 1 000 rows a message among {}, against the default of 500 000 pages, {}. With \
-             `cache_size=1000` it is not cheaper for {}.",
-            Grouped(rows),
-            parts.join("; "),
-            others.join(", ")
+            "**Reading at random** costs SQLite with `cache_size=1000` {} what it costs the map, and {} \
+             as `ic-rusqlite` ships it, for 1 000 rows a message.",
+            self.times(section, name, ADVISED, MAP)?,
+            self.times(section, name, SQLITE, MAP)?,
         ))
     }
 
-    /// Reading by id and reading all.
-    fn reading(&self, earlier: &Self) -> Result<String> {
-        let (name, read) = ("read 1 000 uniform, warm", "work");
-        let small = format!("{SQLITE},cache_size={}", CACHES[1]);
-        Ok(format!(
-            "**Reading:** rows looked up one by one at random cost SQLite {} what they cost the map ({} in \
-             2025), {} with `cache_size={}`; all rows in order {} ({}).",
-            self.times(read, name, SQLITE, MAP)?,
-            earlier.times(read, name, SQLITE, MAP)?,
-            self.ratio(("settings", name, &small), (read, name, MAP))?,
-            CACHES[1],
-            self.times(read, "scan, warm", SQLITE, MAP)?,
-            earlier.times(read, "scan, warm", SQLITE, MAP)?,
-        ))
-    }
-
-    /// Rows in transactions and messages of their own.
-    fn transactions(&self, earlier: &Self) -> Result<String> {
-        let times = |run: &Self, column: &str, manner: &str| -> Result<Ratio> {
-            let alone = format!("10 000 rows by 1, {manner}");
-            let together = "10 000 rows by 10 000, one message";
-            run.ratio(("transactions", &alone, column), ("transactions", together, column))
-        };
+    /// Rows in messages of their own.
+    fn transactions(&self) -> Result<String> {
         let mut parts = Vec::new();
         for column in [ADVISED, VFS, MAP] {
-            let message = "a message each";
-            let mut part = format!(
-                "{} {} ({} in 2025)",
-                heading(column),
-                times(self, column, message)?,
-                times(earlier, column, message)?
-            );
-            if column != MAP {
-                let one = times(self, column, "one message")?;
-                part += &format!(", {one} in transactions of their own in one message");
-            }
-            parts.push(part);
+            let alone = ("transactions", "10 000 rows by 1, a message each", column);
+            let together = ("transactions", "10 000 rows by 10 000, one message", column);
+            parts.push(format!("{} in {}", self.ratio(alone, together)?, heading(column)));
         }
         Ok(format!(
             "**One message, one transaction:** 10 000 rows, each in a message of its own, cost many times \
              what they cost in one: {}.",
-            parts.join("; ")
+            parts.join(", ")
         ))
     }
 
     /// WAL in a canister.
-    fn write_ahead_log(&self, earlier: &Self) -> Result<String> {
+    fn write_ahead_log(&self) -> Result<String> {
         let name = "insert 1 end, warm";
         let normal = self.users.case("settings", name, WAL_NORMAL);
         let refused = match normal.map(|case| &case.outcome) {
@@ -287,20 +247,14 @@ impl Run<'_> {
             _ => return Err(anyhow::anyhow!("{WAL_NORMAL} is not refused")),
         };
         let because = refused.split_once("because ").map_or(refused.as_str(), |(_, why)| why);
-        let pair = |section: &str, name: &str| -> Result<String> {
-            let times = |run: &Self| run.times(section, name, WAL, SQLITE);
-            Ok(format!("{} ({})", times(self)?, times(earlier)?))
-        };
+        let times = |section: &str, name: &str| self.times(section, name, WAL, SQLITE);
         Ok(format!(
             "**WAL in a canister** works in exclusive locking mode only: {because}. Against {} it \
-             takes {} for one row at the end (in brackets: in 2025), {} for 10 000, {} for an update, and \
-             {} for a read. Nothing runs concurrently with a message, so there are no readers to \
-             benefit from it.",
+             takes {} for 1 000 updates at random, {} for as many reads, and {} for one row at the end.",
             heading(SQLITE),
-            pair("insert", "end 1")?,
-            pair("insert", "end 10 000")?,
-            pair("work", "update 1 000 uniform, warm")?,
-            pair("work", "read 1 000 uniform, warm")?,
+            times("work", "update 1 000 uniform, warm")?,
+            times("work", "read 1 000 uniform, warm")?,
+            times("insert", "end 1")?,
         ))
     }
 
@@ -317,71 +271,56 @@ impl Run<'_> {
     }
 
     /// The first read after an upgrade.
-    fn upgrades(&self, earlier: &Self) -> Result<String> {
+    fn upgrades(&self) -> Result<String> {
         let mut parts = Vec::new();
         for column in [ADVISED, VFS, MAP] {
-            let times = |run: &Self| {
-                let warm = ("work", "read 1 uniform, warm", column);
-                run.ratio(("work", "read 1 uniform, upgraded", column), warm)
-            };
-            let (today, earlier) = (times(self)?, times(earlier)?);
-            parts.push(format!("{} {today} ({earlier} in 2025)", heading(column)));
+            let warm = ("work", "read 1 uniform, warm", column);
+            let times = self.ratio(("work", "read 1 uniform, upgraded", column), warm)?;
+            parts.push(format!("{times} in {}", heading(column)));
         }
         Ok(format!(
             "**After an upgrade** the first read takes, against a warm one that is alone in its message: {}.",
-            parts.join("; ")
+            parts.join(", ")
         ))
     }
 
     /// The cheapest and the most expensive page size.
-    fn pages(&self, earlier: &Self) -> Result<String> {
+    fn pages(&self) -> Result<String> {
         let name = "insert 1 000 uniform, warm";
-        let extremes = |run: &Self| -> Result<String> {
-            let mut costs: Vec<(u64, &str)> = Vec::new();
-            for column in &run.users.configurations {
-                let size = column
-                    .key
-                    .strip_prefix(SQLITE)
-                    .and_then(|rest| rest.strip_prefix(",page_size="));
-                if let Some(size) = size {
-                    costs.push((run.each(("settings", name, &column.key))?, size));
-                }
+        let mut costs: Vec<(u64, &str)> = Vec::new();
+        for column in &self.users.configurations {
+            let size =
+                column.key.strip_prefix(SQLITE).and_then(|rest| rest.strip_prefix(",page_size="));
+            if let Some(size) = size {
+                costs.push((self.each(("settings", name, &column.key))?, size));
             }
-            costs.sort_unstable();
-            let (Some(best), Some(worst)) = (costs.first(), costs.last()) else {
-                return Err(anyhow::anyhow!("no page size was varied"));
-            };
-            let default = run.each(("settings", name, SQLITE))?;
-            Ok(format!(
-                "{} with pages of {} bytes and {} with {}",
-                Ratio(best.0, default),
-                best.1,
-                Ratio(worst.0, default),
-                worst.1
-            ))
+        }
+        costs.sort_unstable();
+        let (Some(best), Some(worst)) = (costs.first(), costs.last()) else {
+            return Err(anyhow::anyhow!("no page size was varied"));
         };
+        let default = self.each(("settings", name, SQLITE))?;
         Ok(format!(
-            "**Page size:** 1 000 rows at random places cost {}, against {}'s default; in 2025 it was {}.",
-            extremes(self)?,
+            "**Page size:** 1 000 rows at random places cost {} with pages of {} bytes and {} with {}, \
+             against {}'s default.",
+            Ratio(best.0, default),
+            best.1,
+            Ratio(worst.0, default),
+            worst.1,
             heading(SQLITE),
-            extremes(earlier)?,
         ))
     }
 
     /// One library against the other.
-    fn libraries(&self, earlier: &Self) -> Result<String> {
-        let pair = |section: &str, name: &str| -> Result<String> {
-            let times = |run: &Self| run.times(section, name, VFS, ADVISED);
-            Ok(format!("{} ({})", times(self)?, times(earlier)?))
-        };
+    fn libraries(&self) -> Result<String> {
+        let times = |section: &str, name: &str| self.times(section, name, VFS, ADVISED);
         Ok(format!(
-            "**`ic-sqlite-vfs`** against `ic-rusqlite` with `cache_size=1000`, in brackets in 2025: {} for one \
-             new row in the middle, {} for 100, {} for 10 000, {} for random reads, {} for random updates.",
-            pair("insert", "middle 1")?,
-            pair("insert", "middle 100")?,
-            pair("insert", "middle 10 000")?,
-            pair("work", "read 1 000 uniform, warm")?,
-            pair("work", "update 1 000 uniform, warm")?,
+            "**`ic-sqlite-vfs`** takes, against `ic-rusqlite` with `cache_size=1000`, {} for one new row in \
+             the middle, {} for 100, {} for 1 000 reads at random, and {} for as many updates.",
+            times("insert", "middle 1")?,
+            times("insert", "middle 100")?,
+            times("work", "read 1 000 uniform, warm")?,
+            times("work", "update 1 000 uniform, warm")?,
         ))
     }
 
@@ -389,34 +328,42 @@ impl Run<'_> {
     fn locality(&self) -> Result<String> {
         let mut parts = Vec::new();
         for column in [MAP, ADVISED, VFS] {
-            let times = |verb: &str| {
-                let (apart, near) = (format!("uniform: {verb} 100"), format!("middle: {verb} 100"));
-                self.ratio(("locality", &apart, column), ("locality", &near, column))
-            };
-            parts.push(format!(
-                "{} to read and {} to update in {}",
-                times("read")?,
-                times("update")?,
-                heading(column)
-            ));
+            let near = ("locality", "middle: update 100", column);
+            let times = self.ratio(("locality", "uniform: update 100", column), near)?;
+            parts.push(format!("{times} in {}", heading(column)));
         }
-        let sorted = self.ratio(
-            ("locality", "uniform: update 100", MAP),
-            ("locality", "uniform, sorted: update 100", MAP),
-        )?;
         Ok(format!(
-            "**Locality:** 100 random rows cost many times what 100 neighbours cost: {}. The order in which a \
-             message visits them does not matter (in the map {sorted}, against the same rows in order).",
+            "**Locality:** to update 100 random rows costs many times what 100 neighbours cost: {}.",
             parts.join(", ")
         ))
     }
 
-    /// The cost of a message before its first row, and of each further row.
+    /// The order of rows in a message.
+    fn order(&self) -> Result<String> {
+        let sorted = ("locality", "uniform, sorted: update 100", MAP);
+        Ok(format!(
+            "**The order of rows in a message does not matter:** 100 random updates in the map cost {} what \
+             the same cost in order.",
+            self.ratio(("locality", "uniform: update 100", MAP), sorted)?
+        ))
+    }
+
+    /// The cost of a message that does nothing.
     fn base(&self) -> Result<String> {
         let empty = self.users.harness.iter().find(|case| case.configuration == "bench");
         let empty = empty.and_then(|case| case.measured()?.detail.as_ref()?.cost.inside);
         let empty = empty.context("the message without work is not measured")?;
         let pages = empty.pages.context("its pages are not known")?;
+        Ok(format!(
+            "**The base of a message:** one that does nothing is charged {} instructions, {} of them for \
+             heap pages: stack, globals, allocator.",
+            Grouped(empty.charge),
+            Grouped(pages.heap),
+        ))
+    }
+
+    /// The cost of a message's first row, and of each further row.
+    fn rows(&self) -> Result<String> {
         let mut parts = Vec::new();
         for column in [MAP, ADVISED] {
             let total = |rows: u64| -> Result<u64> {
@@ -425,17 +372,15 @@ impl Run<'_> {
             };
             let (one, hundred) = (total(1)?, total(100)?);
             parts.push(format!(
-                "{} for the first row at the end and {} for each of 99 more in {}",
+                "{} and {} in {}",
                 Grouped(one),
                 Grouped(hundred.saturating_sub(one) / 99),
                 heading(column)
             ));
         }
         Ok(format!(
-            "**The base of a message:** one that does nothing is charged {} instructions, {} of them for \
-             heap pages: stack, globals, allocator. Its work comes on top: {}.",
-            Grouped(empty.charge),
-            Grouped(pages.heap),
+            "**The first row of a message is the expensive one:** at the end of the table, the first and \
+             each of 99 more take {} instructions.",
             parts.join(", ")
         ))
     }
