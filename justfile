@@ -21,7 +21,7 @@ test-pocket-ic *arguments:
 
 # Run the tests of public clients on `stablebench serve` (needs npm).
 test-clients:
-    cargo build --release --features serve
+    cargo build --release
     cd verification/clients && npm ci --silent --no-audit --no-fund && npm test --silent
 
 # Measure the reference runs again and accept the new snapshots of the tests. Review the diff.
@@ -62,7 +62,7 @@ modules *names:
 # Install the program, which works in any folder without this checkout.
 install:
     STABLEBENCH_REVISION=$(git describe --always --dirty --exclude='*') \
-        cargo install --locked --path . --features network,serve
+        cargo install --locked --path . --features network
 
 # Render the figures of documents from the reference runs.
 render:
