@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use stablebench_replica::{
     Canister, Execution, Principal, Reading, Readings, Span, TouchedPages, WasmPages,
 };
+use stablebench_server::sign_data;
 use wasm_encoder::{ExportKind, ExportSection, Module, RawSection};
 use wasmparser::{Export, ExternalKind, Parser, Payload};
 
@@ -170,6 +171,7 @@ pub fn install(replica: &Embedded, project: &Project) -> Result<(Canister, Vec<S
     let module = replica.inner().compile_for_queries(&project.wasm).context(refused)?;
     let mut canister = replica.inner().create_canister()?;
     canister.set_environment(project.environment.clone()).context(refused)?;
+    canister.set_certifier(sign_data);
     let installed = canister.install(&module, Principal::anonymous(), &project.init_args)?;
     installed.outcome.context(refused)?;
     if let Some(bytes) = &project.stable_memory {

@@ -128,7 +128,12 @@ Examples:
     stablebench call bench read_users '(\"sqlite\", 0, 5, 10)' --state state
   A canister of your own:
     stablebench call my_canister.wasm greet '(\"world\")'
-  The same with an environment variable and stable memory that was saved elsewhere:
+  100 calls and an upgrade, with the cost of each:
+    stablebench call my_canister.wasm greet '(\"{i}\")' --repeat 100 --upgrade new.wasm
+  One that is installed with arguments, which name another canister:
+    stablebench call ledger.wasm symbol --with archive=ledger.wasm \
+--init '(record { symbol = \"{archive}\" })' --init-of archive '(record { symbol = \"B\" })'
+  With an environment variable and stable memory that was saved elsewhere:
     stablebench call my_canister.wasm greet '(\"world\")' --env LANGUAGE=en \
 --stable-memory memory.bin
   Two canisters that call each other, saved and continued:

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use stablebench_replica::files::{self, MAX_TEXT};
 use stablebench_suite::unique;
 use stablebench_suite_builds::{self as suite, BuildsSuite, COMPARED, NotBuilt, Options};
 
-use super::call::{constructor_arguments, is_query, parse_arguments, signature};
+use super::interface::{Argument, Interface};
 use super::replica::embedded;
 use super::run::{PriceArgs, failed};
 use crate::builds::{Module, Package, Project};
@@ -49,8 +48,8 @@ pub struct BuildsArgs {
     #[arg(long, value_name = "FILE")]
     pub candid: Option<PathBuf>,
     /// The argument of the installation as Candid text.
-    #[arg(long, value_name = "ARGUMENTS", default_value = "()")]
-    pub init: String,
+    #[arg(long, value_name = "ARGUMENTS")]
+    pub init: Option<String>,
     /// A method and its arguments as Candid text; may be repeated. The calls are made one after
     /// another, and each is measured.
     #[arg(long = "call", num_args = 2, value_names = ["METHOD", "ARGUMENTS"], required = true)]
@@ -75,7 +74,7 @@ pub struct BuildsArgs {
 struct Chosen {
     project: Project,
     /// Its interface, if it is in a file. Otherwise the module contains it.
-    interface: Option<String>,
+    interface: Option<Interface>,
 }
 
 /// A call whose arguments are checked and encoded.
@@ -99,7 +98,7 @@ pub fn builds(args: &BuildsArgs, output: &Output) -> Result<()> {
     if let Some(interface) = &chosen.interface {
         // Mistakes are reported before anything is compiled.
         calls(args, interface)?;
-        constructor_arguments(interface, &args.init)?;
+        init(args, project, interface)?;
     }
     let mut file = RunFile::new(&args.out)?;
     interrupt::listen()?;
@@ -194,7 +193,7 @@ fn empty(args: &BuildsArgs, project: &Project, builds: &[Options], replica: &Emb
     if let Some(candid) = &args.candid {
         add("candid", &candid.to_string_lossy());
     }
-    add("init", &args.init);
+    add("init", args.init.as_deref().unwrap_or("()"));
     args.builds.iter().for_each(|options| add("build", &options.to_string()));
     for call in args.calls.chunks(2) {
         command.push(format!(
@@ -264,7 +263,8 @@ fn one(
             return Ok(());
         }
     };
-    let interface = interface.clone().or_else(|| canisters::candid_of(&wasm));
+    let of_module = || canisters::candid_of(&wasm).map(|text| Interface::parse(&text)).transpose();
+    let interface = interface.clone().map_or_else(of_module, |known| Ok(Some(known)))?;
     let interface = interface.with_context(|| {
         format!(
             "the module of {name} does not contain its interface, and there is no {name}.did next to \
@@ -273,7 +273,7 @@ fn one(
         )
     })?;
     let calls = calls(args, &interface)?;
-    let init = constructor_arguments(&interface, &args.init)?;
+    let init = init(args, project, &interface)?;
     let step = progress.step(&options.to_string(), "calls", calls.len() as u64);
     let (mut canister, cost) = match replica.installed_with(&wasm, &init) {
         Ok(installed) => installed,
@@ -344,26 +344,25 @@ fn names(calls: &[String]) -> Vec<String> {
 }
 
 /// Returns the interface in the file of `--candid`, or in the one that `dfx` expects.
-fn interface(args: &BuildsArgs, package: &Package) -> Result<Option<String>> {
+fn interface(args: &BuildsArgs, package: &Package) -> Result<Option<Interface>> {
     let expected = package.file(&format!("{}.did", package.name));
     let path = args.candid.as_deref().or_else(|| Some(&*expected).filter(|path| path.is_file()));
-    let read = |path: &Path| {
-        files::read_text(path, MAX_TEXT).with_context(|| format!("cannot read {}", path.display()))
-    };
-    path.map(read).transpose()
+    path.map(Interface::read).transpose()
+}
+
+/// Encodes the argument of the installation.
+fn init(args: &BuildsArgs, project: &Project, interface: &Interface) -> Result<Vec<u8>> {
+    let argument = args.init.clone().map(Argument::Text);
+    interface.constructor(argument.as_ref(), &project.name, "--init")
 }
 
 /// Encodes the arguments of the calls.
-fn calls<'a>(args: &'a BuildsArgs, interface: &str) -> Result<Vec<Call<'a>>> {
+fn calls<'a>(args: &'a BuildsArgs, interface: &Interface) -> Result<Vec<Call<'a>>> {
     let call = |(words, name): (&'a [String], String)| {
         let [method, arguments] = words else { bail!("--call has a method and its arguments") };
-        let (env, function) = signature(interface, method)?;
-        let argument = parse_arguments(arguments)
-            .and_then(|values| Ok(values.to_bytes_with_types(&env, &function.args)?))
-            .with_context(|| {
-                format!("the arguments {arguments} do not fit {method} : {function}")
-            })?;
-        Ok(Call { method, argument, query: is_query(&function), name })
+        let described = interface.described(method)?;
+        let argument = described.encode(Some(&Argument::Text(arguments.clone())))?;
+        Ok(Call { method, argument, query: described.query, name })
     };
     args.calls.chunks(2).zip(names(&args.calls)).map(call).collect()
 }

@@ -1,7 +1,7 @@
 //! The cost of a run on a network, reported before anything is spent.
 //!
-//! The same run on the embedded replica counts it, since it charges the same cycles for the same
-//! messages. Installs and snapshots are counted, but their prices and storage are not known.
+//! The same run on the embedded replica counts it: docs/networks.md states for which messages both
+//! charge the same. Installs and snapshots are counted, but their prices and storage are not known.
 
 use anyhow::{Context, Result, bail};
 

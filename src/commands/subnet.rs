@@ -1,16 +1,21 @@
 //! Calls of canisters on an embedded subnet, for `call` and `profile`, and saved subnets.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
 use stablebench_replica::subnet::{Call, Executed, Subnet};
-use stablebench_replica::{Canister, Principal};
+use stablebench_replica::{Canister, Execution, Module, Principal};
+use stablebench_server::sign_data;
 
 use super::environment::Environment;
+use super::interface::{Argument, Interface};
+use super::names::{Names, named};
 use crate::canisters::{self, Built};
 use crate::progress::Progress;
-use crate::replica::embedded::Embedded;
+use crate::replica::embedded::{Embedded, install_with};
 use crate::report::number::Grouped;
+use crate::terminal::quoted;
 
 /// Rounds that are executed after the answer, for calls that go on.
 const MAX_ROUNDS: usize = 100;
@@ -38,15 +43,46 @@ pub struct Followed {
     unfinished: bool,
 }
 
+/// The arguments of installations, and the interface of the canister.
+#[derive(Clone, Debug, Default, Args)]
+pub struct InstallArgs {
+    /// The arguments of the canister's installation as Candid text. In a text, "{NAME}" is the id of
+    /// the canister NAME of this command.
+    #[arg(long, value_name = "ARGUMENTS")]
+    pub init: Option<String>,
+    /// The arguments of the installation of another canister; may be repeated.
+    #[arg(long, num_args = 2, value_names = ["NAME", "ARGUMENTS"])]
+    pub init_of: Vec<String>,
+    /// The interface of the canister, if its module does not contain it.
+    #[arg(long, value_name = "FILE")]
+    pub candid: Option<PathBuf>,
+}
+
+impl InstallArgs {
+    /// The options as they are typed.
+    pub fn words(&self) -> Vec<String> {
+        let option = |(name, value): (&str, &String)| format!("{name} {}", quoted(value));
+        let candid = self.candid.as_ref().map(|path| path.display().to_string());
+        let mut words: Vec<String> = [("--init", &self.init), ("--candid", &candid)]
+            .into_iter()
+            .filter_map(|(name, value)| Some(option((name, value.as_ref()?))))
+            .collect();
+        let pairs = self.init_of.chunks_exact(2);
+        words.extend(pairs.map(|it| format!("--init-of {} {}", quoted(&it[0]), quoted(&it[1]))));
+        words
+    }
+}
+
 /// The canisters that a command names.
 #[derive(Clone, Copy, Debug)]
 pub struct Chosen<'a> {
     /// The canister to call: its name, the path of its module, or the id of a saved one.
     pub canister: &'a str,
-    /// Those of `--with`: names and paths.
+    /// Those of `--with`: names and paths, after `NAME=` if they get another name.
     pub with: &'a [String],
     /// The file of `--state`.
     pub state: Option<&'a Path>,
+    pub install: &'a InstallArgs,
 }
 
 /// A subnet with these canisters.
@@ -56,8 +92,19 @@ pub struct Loaded {
     pub listed: Vec<Principal>,
     /// The canister to call.
     pub callee: Principal,
-    /// Its interface; empty if its module does not contain one.
-    pub candid: String,
+    /// Its interface.
+    pub interface: Interface,
+    /// The names of the canisters.
+    pub names: Names,
+}
+
+/// A canister that is not installed yet.
+struct New {
+    id: Principal,
+    name: String,
+    wasm: Vec<u8>,
+    /// The word of `--with`, unless it is the canister to call.
+    with: Option<String>,
 }
 
 /// Loads the saved canisters, and installs the others. Prints the ids of those of `--with`.
@@ -70,7 +117,7 @@ pub fn load(
     replica: &Embedded,
     progress: &Progress,
 ) -> Result<Loaded> {
-    let Chosen { canister: name, with, state } = chosen;
+    let Chosen { canister: name, with, state, install } = chosen;
     if with.len() > MAX_OTHERS {
         bail!("--with is given {} times; at most {MAX_OTHERS} canisters fit", with.len());
     }
@@ -78,53 +125,152 @@ pub fn load(
         Some(path) => saved(path, replica, progress)?,
         None => (Subnet::new(replica.inner()), Vec::new()),
     };
+    subnet.set_certifier(sign_data);
+    let (mut names, mut new, mut notes) = (Names::default(), Vec::new(), Vec::new());
     let id = Principal::from_text(name).ok().filter(|_| state.is_some());
-    let callee = match (id, listed.first(), state) {
-        (Some(id), _, Some(path)) => {
+    let callee = match (id, state) {
+        (Some(id), Some(path)) => {
             check_exists(&subnet, &id, path)?;
             id
         }
-        (_, Some(first), Some(path)) => {
-            check_module(&subnet, first, &canisters::find(name, progress)?, name, path)?;
-            *first
-        }
         _ => {
-            let wasm = canisters::find(name, progress)?.wasm;
-            let id = subnet.next_id().context("no canister id is left")?;
-            let canister =
-                replica.installed_on_subnet(id, &wasm, |it| environment.set_variables(it))?;
-            subnet.set_time(canister.time());
-            subnet.add(canister)?;
-            listed.push(id);
-            id
+            let built = canisters::find(name, progress)?;
+            let id = place(&mut subnet, &mut listed, 0, &built, name, state)?;
+            names.add(&built.name, id.known());
+            new.extend(id.unless_saved(built, None));
+            id.known()
         }
     };
-    if let Some(canister) = subnet.canister_mut(&callee) {
-        environment.set_variables(canister)?;
-        environment.set_stable_memory(canister)?;
+    for (at, word) in with.iter().enumerate() {
+        let (chosen, module) = named(word);
+        let mut built = canisters::find(module, progress)?;
+        let id = place(&mut subnet, &mut listed, at + 1, &built, module, state)?;
+        if let Some(chosen) = chosen {
+            built.name = chosen.to_owned();
+        }
+        names.add(&built.name, id.known());
+        notes.push(format!("{} is {}", chosen.unwrap_or(word), id.known()));
+        new.extend(id.unless_saved(built, Some(word)));
     }
-    for (at, name) in with.iter().enumerate() {
-        let built = canisters::find(name, progress)?;
-        let id = match (listed.get(at + 1), state) {
-            (Some(id), Some(path)) => {
-                check_module(&subnet, id, &built, name, path)?;
-                *id
-            }
-            _ => {
-                let id = subnet.next_id().context("no canister id is left")?;
-                let canister = replica
-                    .installed_on_subnet(id, &built.wasm, |_| Ok(()))
-                    .with_context(|| format!("--with {name}"))?;
-                subnet.add(canister)?;
-                listed.push(id);
-                id
-            }
+    let mut arguments = arguments(install, &names, &new)?;
+    for New { id, name, wasm, with } in new {
+        let mut canister = replica.created_on_subnet(id)?;
+        let (file, option) = match with {
+            None => (install.candid.as_deref(), "--init".to_owned()),
+            Some(_) => (None, format!("--init-of {name}")),
         };
-        progress.note(&format!("{name} is {id}"));
+        let argument = arguments.iter().position(|(of, _)| *of == id);
+        let argument = argument.map(|at| arguments.swap_remove(at).1);
+        let installed = || -> Result<()> {
+            let module = replica.compile_for_subnet(id, &wasm)?;
+            let interface = Interface::of(&module, &canister, file)?;
+            let argument = interface.constructor(argument.as_ref(), &name, &option)?;
+            if with.is_none() {
+                environment.set_variables(&mut canister)?;
+            }
+            install_with(&mut canister, &module, &argument)?;
+            Ok(())
+        }();
+        match &with {
+            None => installed?,
+            Some(word) => installed.with_context(|| format!("--with {word}"))?,
+        }
+        if with.is_none() {
+            subnet.set_time(canister.time());
+        }
+        subnet.add(canister)?;
     }
-    let module = subnet.canister(&callee).and_then(Canister::module);
-    let candid = module.and_then(|module| canisters::candid_of(&module.wasm()));
-    Ok(Loaded { subnet, listed, callee, candid: candid.unwrap_or_default() })
+    notes.iter().for_each(|note| progress.note(note));
+    let canister = subnet.canister_mut(&callee).context("the canister is gone")?;
+    environment.set_variables(canister)?;
+    environment.set_stable_memory(canister)?;
+    let interface = match canister.module() {
+        Some(module) => Interface::of(module, canister, install.candid.as_deref())?,
+        None => Interface::default(),
+    };
+    Ok(Loaded { subnet, listed, callee, interface, names })
+}
+
+/// The id of a canister.
+#[derive(Clone, Copy)]
+enum Id {
+    Saved(Principal),
+    New(Principal),
+}
+
+impl Id {
+    fn known(self) -> Principal {
+        match self {
+            Self::Saved(id) | Self::New(id) => id,
+        }
+    }
+
+    fn unless_saved(self, built: Built, with: Option<&str>) -> Option<New> {
+        let Self::New(id) = self else { return None };
+        Some(New { id, name: built.name, wasm: built.wasm, with: with.map(str::to_owned) })
+    }
+}
+
+/// Returns the id of the canister that a command names at a place.
+fn place(
+    subnet: &mut Subnet,
+    listed: &mut Vec<Principal>,
+    at: usize,
+    built: &Built,
+    name: &str,
+    state: Option<&Path>,
+) -> Result<Id> {
+    if let (Some(id), Some(path)) = (listed.get(at), state) {
+        check_module(subnet, id, built, name, path)?;
+        return Ok(Id::Saved(*id));
+    }
+    let id = subnet.next_id().context("no canister id is left")?;
+    listed.push(id);
+    Ok(Id::New(id))
+}
+
+/// Returns the arguments of installations, by the id of the canister.
+fn arguments(
+    install: &InstallArgs,
+    names: &Names,
+    new: &[New],
+) -> Result<Vec<(Principal, Argument)>> {
+    let mut arguments = Vec::new();
+    let first = new.iter().find(|new| new.with.is_none());
+    if let Some(text) = &install.init {
+        let first = first.context("--init: the canister is saved, and not installed again")?;
+        arguments.push((first.id, Argument::Text(names.fill(text)?)));
+    }
+    for pair in install.init_of.chunks_exact(2) {
+        let (name, text) = (&pair[0], &pair[1]);
+        let id = names.id(name).with_context(|| format!("--init-of {name}"))?;
+        ensure!(
+            new.iter().any(|new| new.id == id),
+            "--init-of {name}: the canister is saved, and not installed again"
+        );
+        ensure!(
+            !arguments.iter().any(|(of, _)| *of == id),
+            "{name} has two arguments for its installation; leave one out"
+        );
+        arguments.push((id, Argument::Text(names.fill(text)?)));
+    }
+    Ok(arguments)
+}
+
+/// Upgrades a canister of a subnet. A heap with enhanced orthogonal persistence is kept.
+pub fn upgrade(
+    subnet: &mut Subnet,
+    id: &Principal,
+    module: &Module,
+    argument: &[u8],
+) -> Result<Execution> {
+    let canister = subnet.canister_mut(id).context("the canister is gone")?;
+    let caller = Principal::anonymous();
+    let keeps_heap = canister.module().is_some_and(Module::has_enhanced_persistence);
+    Ok(match keeps_heap {
+        true => canister.upgrade_keeping_heap(module, caller, argument)?,
+        false => canister.upgrade(module, caller, argument)?,
+    })
 }
 
 /// Loads a subnet, and the ids of the canisters that were named when it was saved.

@@ -160,6 +160,7 @@ fn executed(number: u64, cause: Option<u64>, function: Ran, with_profile: bool) 
         stable_pages: Vec::new(),
         stable_calls: Default::default(),
         system_calls: None,
+        functions: Vec::new(),
         printed: Vec::new(),
         printed_before: 0,
         profile: with_profile.then(|| Box::new(profile)),

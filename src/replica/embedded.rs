@@ -86,18 +86,11 @@ impl Embedded {
         install(self.replica.create_canister()?, &module, before)
     }
 
-    /// Creates the canister with this id on a subnet, prepares it with `before`, and installs the
-    /// module.
-    pub fn installed_on_subnet(
-        &self,
-        id: Principal,
-        wasm: &[u8],
-        before: impl FnOnce(&mut stablebench_replica::Canister) -> Result<()>,
-    ) -> Result<stablebench_replica::Canister> {
-        let module = self.compile_for_subnet(id, wasm)?;
+    /// Creates the canister with this id on a subnet.
+    pub fn created_on_subnet(&self, id: Principal) -> Result<stablebench_replica::Canister> {
         let usual = self.replica.create_canister()?;
         let settings = Settings { id, ..usual.settings().clone() };
-        install(stablebench_replica::Canister::new(settings)?, &module, before)
+        Ok(stablebench_replica::Canister::new(settings)?)
     }
 
     /// Creates a canister and installs the module with an argument. Returns the cost, too.
@@ -148,7 +141,8 @@ fn install(
     Ok(canister)
 }
 
-fn install_with(
+/// Installs a module with an argument, and returns the cost.
+pub fn install_with(
     canister: &mut stablebench_replica::Canister,
     module: &Module,
     argument: &[u8],

@@ -288,7 +288,7 @@ fn mistakes_name_the_next_step() {
     fs::write(folder.path().join("src/lib.rs"), "no Rust").unwrap();
     fs::write(folder.path().join("small.did"), "service : { add : (nat64) -> () }").unwrap();
     fails(&default("subtract"), "the canister has no method subtract; it has add");
-    fails(&default("add"), "the arguments () do not fit add : (nat64)");
+    fails(&default("add"), "the arguments () do not fit add, which takes (nat64)");
     fails(&[&call[..], &["--candid=none.did"]].concat(), "cannot read none.did");
 }
 

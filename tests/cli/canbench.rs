@@ -411,6 +411,11 @@ struct Total {
 
 /// Saves a project whose module has benchmarks with these names, each of 7 instructions.
 pub fn with_benchmarks(names: &[&str], folder: &Path) {
+    with_working_benchmarks(names, "", folder);
+}
+
+/// The same, with work that each benchmark does before its reply.
+fn with_working_benchmarks(names: &[&str], work: &str, folder: &Path) {
     let escaped =
         |bytes: &[u8]| bytes.iter().map(|byte| format!("\\{byte:02x}")).collect::<String>();
     let answer = candid::encode_one(Answer { total: Total { instructions: 7 } }).unwrap();
@@ -423,10 +428,12 @@ pub fn with_benchmarks(names: &[&str], folder: &Path) {
         r#"(module
             (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
             (import "ic0" "msg_reply" (func $reply))
+            (import "ic0" "data_certificate_size" (func $certificate (result i32)))
             (memory 1)
             (data (i32.const 0) "{}")
             (func (export "canister_heartbeat") unreachable)
             (func {exports}
+                {work}
                 (call $append (i32.const 0) (i32.const {}))
                 (call $reply)))"#,
         escaped(&answer),
@@ -434,6 +441,15 @@ pub fn with_benchmarks(names: &[&str], folder: &Path) {
     ));
     fs::write(folder.join("names.wasm"), wasm.unwrap()).unwrap();
     fs::write(folder.join("canbench.yml"), "wasm_path: names.wasm").unwrap();
+}
+
+#[test]
+fn benchmarks_read_data_certificates() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = "(if (i32.lt_u (call $certificate) (i32.const 100)) (then unreachable))";
+    with_working_benchmarks(&["tip"], work, folder.path());
+    let output = run(&[], folder.path());
+    assert!(output.status.success(), "{}", stderr(&output));
 }
 
 /// 300 bytes and more, of which file systems accept 255.

@@ -241,9 +241,14 @@ fn prepare(folder: &Path) {
     let published = stablebench(&["report", "published:users", "--format=json"], folder);
     fs::write(at("published.json"), published.stdout).unwrap();
     std::os::unix::fs::symlink(root().join("suites"), at("suites")).unwrap();
-    for name in ["my_canister.wasm", "shop.wasm", "bank.wasm"] {
+    for name in ["my_canister.wasm", "new.wasm", "shop.wasm", "bank.wasm"] {
         fs::write(at(name), wat::parse_str(CANISTER).unwrap()).unwrap();
     }
+    let (before, methods) =
+        ("service : {", "service : (record { symbol : text }) -> { symbol : () -> (text);");
+    let ledger =
+        CANISTER.replace(before, methods).replace("canister_update buy", "canister_update symbol");
+    fs::write(at("ledger.wasm"), wat::parse_str(ledger).unwrap()).unwrap();
     fs::write(at("memory.bin"), [7; 65_536]).unwrap();
     fs::write(at("schema.sql"), "CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT);").unwrap();
     fs::write(at("queries.sql"), "SELECT count(*) FROM users;").unwrap();

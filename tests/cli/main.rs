@@ -96,6 +96,7 @@ mod invalid_command_lines;
 mod keys;
 mod listeners;
 mod network;
+mod own_canisters;
 mod pocket_ic;
 mod profile;
 mod serve;

@@ -47,6 +47,9 @@ pub struct Execution {
     ///
     /// [`Canister::report_calls`]: crate::Canister::report_calls
     pub system_calls: Option<SystemCalls>,
+    /// The functions of an install or upgrade with their shares of the cost, in the order in which
+    /// they ran; empty for other messages.
+    pub functions: Vec<FunctionCost>,
     /// Texts that the canister printed, each truncated to 32 KiB: the newest of a message, at most
     /// 2 MiB in total with 40 bytes for each.
     pub printed: Vec<String>,
@@ -59,6 +62,20 @@ pub struct Execution {
     pub profile: Option<Box<Profile>>,
     /// Wall time on this machine.
     pub wall: Duration,
+}
+
+/// The cost of one of the functions that an install or upgrade runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FunctionCost {
+    /// `start`, `canister_init`, `canister_pre_upgrade` or `canister_post_upgrade`.
+    pub name: &'static str,
+    /// Final value of its counter.
+    pub instructions: Instructions,
+    /// Its part of the charge.
+    pub charge: Instructions,
+    /// The part of that for pages.
+    pub pages: PageCharges,
 }
 
 /// Pages that a message touched, and sizes of memories after it.
@@ -304,6 +321,7 @@ impl Execution {
             stable_pages: Vec::new(),
             stable_calls: StableCalls::default(),
             system_calls: None,
+            functions: Vec::new(),
             printed: Vec::new(),
             printed_before: 0,
             profile: None,

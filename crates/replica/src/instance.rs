@@ -277,6 +277,44 @@ impl LiveInstance {
     ///
     /// Any error that ended the call.
     pub fn call(&mut self, entry: Entry<'_>) -> wasmtime::Result<()> {
+        self.count_from_start()?;
+        match entry {
+            Entry::Export(export) => {
+                let function = self.instance.get_typed_func::<(), ()>(&mut self.store, export)?;
+                function.call(&mut self.store, ())
+            }
+            Entry::Callback(closure) => self.call_back(closure),
+        }
+    }
+
+    /// Calls a function that returns the address of a text in the heap, and returns the text, which
+    /// a zero byte ends.
+    ///
+    /// # Errors
+    ///
+    /// Any error that ended the call; if there is no such function, or no text at the address.
+    pub fn text(&mut self, export: &str) -> wasmtime::Result<String> {
+        self.count_from_start()?;
+        let (instance, store) = (self.instance, &mut self.store);
+        let address = match store.data().message.wasm64 {
+            true => instance.get_typed_func::<(), i64>(&mut *store, export)?.call(store, ())?,
+            false => {
+                let function = instance.get_typed_func::<(), i32>(&mut *store, export)?;
+                function.call(store, ())?.cast_unsigned().into()
+            }
+        };
+        let address = usize::try_from(address)?;
+        if let Some(pages) = &self.store.data().pages {
+            pages.suspend()?;
+        }
+        let text = self.heap().get(address..).unwrap_or_default();
+        let end = text.iter().position(|byte| *byte == 0);
+        let end = end.ok_or_else(|| wasmtime::Error::msg("the text has no end"))?;
+        Ok(std::str::from_utf8(&text[..end])?.to_owned())
+    }
+
+    /// Sets counters and prices as they are at the start of a message.
+    fn count_from_start(&mut self) -> wasmtime::Result<()> {
         let host = self.store.data();
         let first = host.slices.first();
         let (mode, rules) = (host.message.mode, host.message.rules);
@@ -291,13 +329,7 @@ impl LiveInstance {
         if let Some(tree) = self.store.data().recorder.as_ref().map(Recorder::tree) {
             tree.counter_moved(&mut self.store, 0, first)?;
         }
-        match entry {
-            Entry::Export(export) => {
-                let function = self.instance.get_typed_func::<(), ()>(&mut self.store, export)?;
-                function.call(&mut self.store, ())
-            }
-            Entry::Callback(closure) => self.call_back(closure),
-        }
+        Ok(())
     }
 
     fn call_back(&mut self, closure: Closure) -> wasmtime::Result<()> {

@@ -46,6 +46,7 @@
 //! | `profile` | instructions of a message by function |
 //! | `testing` | canisters in a developer's own tests |
 //! | `difference` | differences between a fork and its base |
+//! | `certifier` | signatures of certified data |
 //! | `cache`, `entries` | modules in memory; prepared modules in files |
 //! | `files`, `decoding` | access to files that users name; decoding of Candid |
 //! | `rules` | dated sets of prices, limits and switches |
@@ -64,6 +65,7 @@ mod allocation;
 mod backtrace;
 pub mod cache;
 mod canister;
+mod certifier;
 mod cycles;
 #[doc(hidden)]
 pub mod decoding;
@@ -112,8 +114,8 @@ pub use difference::{Difference, DifferingPages};
 pub use entries::VERSION;
 pub use environment::EnvironmentError;
 pub use execution::{
-    CallCount, Counts, Execution, MemoryUse, PageCharges, Reading, Readings, ReplyError,
-    StableCalls, SystemCalls, TouchedPages,
+    CallCount, Counts, Execution, FunctionCost, MemoryUse, PageCharges, Reading, Readings,
+    ReplyError, StableCalls, SystemCalls, TouchedPages,
 };
 pub use fault::{ErrorCode, HostError, Reject, RejectCode};
 pub use ic_principal::Principal;

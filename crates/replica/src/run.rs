@@ -18,6 +18,7 @@ use crate::engine::STACK;
 use crate::execution::{Execution, MemoryUse, PageCharges, Reading, SystemCalls, all_calls};
 use crate::fault::{ErrorCode, Fault, Reject, Trap};
 use crate::instance::{Entry, Failure, IdleSlot, LiveInstance, Touched};
+use crate::memory::Image;
 use crate::memory::pages::{Pages, count};
 use crate::module::Module;
 use crate::profile::{CallTree, Profile, ProfileError, Span};
@@ -286,6 +287,28 @@ pub fn run_profiled(
         let result = live.call(entry).map_err(|error| target.module.fault(error));
         let tree = live.recorded(result.is_err()).unwrap_or(Ok(CallTree::default()));
         Ok((finish(live, target, result, &IdleSlot::default())?, tree))
+    })
+}
+
+/// Calls a function of a module that was never installed, which returns the address of a text.
+/// Returns the text, or `None` if there is none.
+///
+/// # Errors
+///
+/// If the host has no memory left.
+pub fn text(module: &Module, message: Message, export: &str) -> io::Result<Option<String>> {
+    stacker::maybe_grow(STACK, 2 * STACK, || {
+        let state = State::initial(module, Image::new())?;
+        let (limit, slice) = message.mode.instructions(message.rules);
+        let slices = Slices::new(limit, slice);
+        match LiveInstance::new(module, module.ready(), &state, message, slices) {
+            Ok(mut live) => {
+                live.claim_pages()?;
+                Ok(live.text(export).ok())
+            }
+            Err(Failure::Host(error)) => Err(error),
+            Err(Failure::Engine(_)) => Ok(None),
+        }
     })
 }
 

@@ -1,6 +1,8 @@
 //! The keys of the subnet and of its only node. They are not secret: they derive from a constant,
 //! so that all servers have the same keys and commands with the root key stay valid.
 
+use std::sync::LazyLock;
+
 use candid::Principal;
 use ic_certification::certificate::Certificate;
 use ic_transport_types::{NodeSignature, QueryResponse, RequestId};
@@ -29,6 +31,12 @@ impl Default for Keys {
     fn default() -> Self {
         Self::from_seed(SEED)
     }
+}
+
+/// Signs the certified data of a canister, as a server with one subnet does.
+pub fn sign_data(canister: Principal, data: &[u8], time: u64) -> Vec<u8> {
+    static KEYS: LazyLock<Keys> = LazyLock::new(Keys::default);
+    KEYS.certify_data(&canister, data, time)
 }
 
 /// Returns the first hash of the seed that is a key, a number below the order of the group.

@@ -55,7 +55,7 @@ pub use access::{Access, NoOrigin, Origin};
 use candid::Principal;
 pub use connections::Listener;
 pub use host::{AddError, Stuck};
-pub use keys::Keys;
+pub use keys::{Keys, sign_data};
 use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{Canister, Replica};
 

@@ -6,14 +6,14 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use candid::types::FuncMode;
+use stablebench_replica::Canister;
 use stablebench_replica::subnet::Subnet;
-use stablebench_replica::{Canister, MethodKind};
 
 use super::{Found, ProfileArgs, of};
-use crate::commands::call::{argument_types, parse_arguments, signature};
-use crate::commands::call_tree::tree;
+use crate::commands::call::{note, tree};
 use crate::commands::environment::Environment;
+use crate::commands::interface::Argument;
+use crate::commands::names::Names;
 use crate::commands::subnet::{Chosen, Loaded, Message, follow, load};
 use crate::profile::{compare, of_executions};
 use crate::progress::Progress;
@@ -28,48 +28,39 @@ pub fn call(
     progress: &Progress,
 ) -> Result<Found> {
     let words = args.call.as_deref().unwrap_or_default();
-    let method = words.first().map(String::as_str).unwrap_or_default();
-    let arguments = words.get(1).map_or("()", String::as_str);
     let name = wasm.display().to_string();
-    let title = format!("{method} of {name}");
-    let chosen = Chosen { canister: &name, with: &args.with, state: args.state.as_deref() };
-    let Loaded { subnet: mut profiled, callee, candid, .. } =
+    let chosen = Chosen {
+        canister: &name,
+        with: &args.with,
+        state: args.state.as_deref(),
+        install: &args.install,
+    };
+    let Loaded { subnet: mut profiled, callee, interface, names, .. } =
         load(chosen, &Environment::default(), replica, progress)?;
     let canister = profiled.canister(&callee).context("the canister is gone")?;
-    let (argument, query) = message(canister, &candid, method, arguments)?;
+    let module = canister.module().context("the canister has no module")?;
+    let Some(method) = words.first() else {
+        bail!("name a method of the canister: --call METHOD; {}", interface.methods(module));
+    };
+    let title = format!("{method} of {name}");
+    let method = interface.method(method, module)?;
+    let mut argument = words.get(1).cloned().map(Argument::Text);
+    argument.iter_mut().try_for_each(|argument| argument.fill(&names))?;
+    let argument = method.encode(argument.as_ref())?;
     let normal = profiled.fork();
     profiled.set_profiling(true);
-    let message = Message { callee, method, argument: &argument, query };
-    of(profile(normal, profiled, message, &title, progress), &title)
+    let message =
+        Message { callee, method: &method.name, argument: &argument, query: method.query };
+    let shown = Shown { names: &names, output: args.show_canister_output, progress };
+    of(profile(normal, profiled, message, &title, shown), &title)
 }
 
-/// Returns the encoded arguments, and `true` if the method is a query.
-fn message(
-    canister: &Canister,
-    candid: &str,
-    method: &str,
-    arguments: &str,
-) -> Result<(Vec<u8>, bool)> {
-    let values = parse_arguments(arguments);
-    if candid.is_empty() {
-        // The types are unknown, so those of the text are used.
-        let methods =
-            canister.module().map(|module| &module.info().methods[..]).unwrap_or_default();
-        let Some(found) = methods.iter().find(|known| known.name == method) else {
-            let names: Vec<&str> = methods.iter().map(|method| method.name.as_str()).collect();
-            bail!("the canister has no method {method}; it has {}", names.join(", "));
-        };
-        let argument = values
-            .and_then(|values| Ok(values.to_bytes()?))
-            .with_context(|| format!("the arguments {arguments} are not valid Candid"))?;
-        return Ok((argument, found.kind != MethodKind::Update));
-    }
-    let (env, function) = signature(candid, method)?;
-    let argument = values
-        .and_then(|values| Ok(values.to_bytes_with_types(&env, &argument_types(&function))?))
-        .with_context(|| format!("the arguments {arguments} do not fit {method} : {function}"))?;
-    let query = [FuncMode::Query, FuncMode::CompositeQuery];
-    Ok((argument, function.modes.iter().any(|mode| query.contains(mode))))
+/// What is shown of the executions.
+#[derive(Clone, Copy)]
+struct Shown<'a> {
+    names: &'a Names,
+    output: bool,
+    progress: &'a Progress,
 }
 
 fn profile(
@@ -77,7 +68,7 @@ fn profile(
     mut profiled: Subnet,
     message: Message<'_>,
     title: &str,
-    progress: &Progress,
+    Shown { names, output, progress }: Shown<'_>,
 ) -> Result<Found> {
     let expected = follow(&mut normal, message)?;
     let followed = follow(&mut profiled, message)?;
@@ -90,6 +81,7 @@ fn profile(
         "the profiled call has another answer, or other balances: this is a bug"
     );
     let executions = &followed.call.executions;
+    note(executions, output || followed.call.response.is_err(), names, progress);
     if let Err(reject) = &followed.call.response {
         let first = followed.first(message.method);
         if first.is_none_or(|first| first.execution.instructions.get() == 0) {

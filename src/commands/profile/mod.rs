@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::replica::embedded;
+use super::subnet::InstallArgs;
 use crate::interrupt;
 use crate::profile::{self, Flame, Heading};
 use crate::progress::{Output, Progress};
@@ -46,9 +47,15 @@ pub struct ProfileArgs {
     /// The method and its arguments as Candid text [default: ()].
     #[arg(long, value_names = ["METHOD", "ARGUMENTS"], num_args = 1..=2, requires = "wasm")]
     pub call: Option<Vec<String>>,
-    /// Another canister on the same subnet, by name or path; may be repeated. Their ids are printed.
+    /// Another canister on the same subnet, by name or path, or by NAME=PATH; may be repeated. Their
+    /// ids are printed.
     #[arg(long, value_name = "CANISTER", requires = "wasm")]
     pub with: Vec<String>,
+    #[command(flatten)]
+    pub install: InstallArgs,
+    /// Show what canisters print, on standard error. Without it, only what a call printed that failed.
+    #[arg(long, requires = "wasm")]
+    pub show_canister_output: bool,
     /// Begin with the canisters that were saved in this file.
     #[arg(long, value_name = "FILE", requires = "wasm")]
     pub state: Option<PathBuf>,
@@ -123,6 +130,9 @@ fn shown(args: &ProfileArgs, progress: &Progress) -> Result<Shown> {
         let (replica, _) = embedded(&args.replica, progress)?;
         return call::call(args, wasm, &replica, progress).map(Shown::One);
     }
+    if let Some(word) = args.install.words().first() {
+        bail!("{word} is for a call of a canister: --wasm FILE --call METHOD");
+    }
     // Check all cases before anything is built.
     let case = args.case.as_deref().unwrap_or_default();
     let first = choice::choose(args, case)?;
@@ -186,6 +196,7 @@ fn command(args: &ProfileArgs) -> String {
         words.extend(value.map(|value| format!("{option} {value}")));
     }
     words.extend(args.with.iter().map(|name| format!("--with {}", quoted(name))));
+    words.extend(args.install.words());
     if args.whole_message {
         words.push("--whole-message".to_owned());
     }

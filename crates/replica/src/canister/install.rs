@@ -27,13 +27,13 @@ use super::Canister;
 use crate::allocation::CHANGE_SIZE;
 use crate::cycles;
 use crate::dispatch::{exported, reject_large_argument};
-use crate::execution::{Execution, MemoryUse, PageCharges, SystemCalls, all_calls};
+use crate::execution::{Execution, FunctionCost, MemoryUse, PageCharges, SystemCalls, all_calls};
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::instance::{Entry, IdleSlot};
 use crate::memory::Image;
 use crate::module::Module;
 use crate::printed::Printed;
-use crate::run::{Target, run};
+use crate::run::{Run, Target, run, text};
 use crate::state::State;
 use crate::system_api::message::{Message, Mode};
 use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE};
@@ -73,6 +73,7 @@ struct InstallRun {
     calls: Option<SystemCalls>,
     burned: Cycles,
     printed: Printed,
+    functions: Vec<FunctionCost>,
 }
 
 impl InstallRun {
@@ -81,16 +82,22 @@ impl InstallRun {
         module: &Module,
         state: &mut State,
         message: Message,
-        export: &str,
+        name: &'static str,
     ) -> Result<Result<(), Fault>, HostError> {
+        let export = match message.mode {
+            Mode::Start => name.to_owned(),
+            _ => exported(name),
+        };
         let max = module.rules().instructions().install;
         let left = max.get().saturating_sub(self.charge.get());
         let idle = IdleSlot::default();
         let target = Target { module, state, idle: &idle };
-        let mut ran = run(target, message, Entry::Export(export), Instructions(left))?;
+        let mut ran = run(target, message, Entry::Export(&export), Instructions(left))?;
         self.instructions += ran.instructions;
         self.charge += ran.charge;
         self.pages += ran.pages;
+        let Run { instructions, charge, pages, .. } = ran;
+        self.functions.push(FunctionCost { name, instructions, charge, pages });
         self.memory = ran.memory;
         self.stable_calls.add_all(&ran.stable_calls);
         if let Some(calls) = &ran.calls {
@@ -113,6 +120,7 @@ impl InstallRun {
             memory: self.memory,
             stable_calls: self.stable_calls.stable(),
             system_calls: all_calls(&self.stable_calls, self.calls.clone()),
+            functions: self.functions.clone(),
             printed,
             printed_before,
             cycles,
@@ -122,6 +130,22 @@ impl InstallRun {
 }
 
 impl Canister {
+    /// Returns the text at the address that an exported function of a module returns, such as the
+    /// interface that `get_candid_pointer` returns. The function runs as a query of a canister that
+    /// is not initialized. `None` if there is no such function, if it traps, or if it returns no
+    /// text.
+    ///
+    /// # Errors
+    ///
+    /// If the host has no memory left.
+    pub fn exported_text(&self, module: &Module, name: &str) -> Result<Option<String>, HostError> {
+        let message = Message {
+            wasm64: module.is_64_bit(),
+            ..self.message(module.rules(), Mode::Query, Principal::anonymous(), Vec::new())
+        };
+        Ok(text(module, message, &exported(name))?)
+    }
+
     /// Installs or reinstalls a module: heap and stable memory are emptied, then `start` and
     /// `canister_init` run.
     ///
@@ -225,7 +249,7 @@ impl Canister {
         if old.has(EntryPoint::PreUpgrade) && !upgrade.skip_pre_upgrade {
             let name = EntryPoint::PreUpgrade.name();
             let message = self.message(old.rules(), Mode::PreUpgrade, caller, Vec::new());
-            if let Err(fault) = run.execute(&old, &mut state, message, &exported(name))? {
+            if let Err(fault) = run.execute(&old, &mut state, message, name)? {
                 return Ok(self.install_failed(&run, fault));
             }
         }
@@ -260,9 +284,9 @@ impl Canister {
         if limit != Bytes(0) && peak > limit {
             return Ok(self.install_failed(&run, Fault::WasmMemoryLimit { peak, limit }));
         }
-        let start = module.rewritten().has_start.then(|| ("start".to_owned(), Mode::Start));
-        let entry = module.has(entry_point).then(|| (exported(entry_point.name()), Mode::Init));
-        for (export, mode) in start.into_iter().chain(entry) {
+        let start = module.rewritten().has_start.then_some(("start", Mode::Start));
+        let entry = module.has(entry_point).then_some((entry_point.name(), Mode::Init));
+        for (name, mode) in start.into_iter().chain(entry) {
             // The functions already see the version that the new module makes.
             let message = Message {
                 version: self.version + 1,
@@ -270,7 +294,7 @@ impl Canister {
                 balance: self.balance - run.burned,
                 ..self.message(module.rules(), mode, caller, argument.to_vec())
             };
-            if let Err(fault) = run.execute(module, &mut state, message, &export)? {
+            if let Err(fault) = run.execute(module, &mut state, message, name)? {
                 return Ok(self.install_failed(&run, fault));
             }
         }

@@ -112,6 +112,12 @@ impl Place for AloneReading<'_> {
             (*method).clone_into(&mut message.method);
         }
         message.copies_ahead = options.copies_ahead;
+        if matches!(mode, Mode::Query | Mode::CompositeQuery)
+            && let Some(certifier) = &canister.certifier
+        {
+            let (id, data) = (canister.id(), canister.certified_data());
+            message.certificate = Some(certifier.certificate(id, data, canister.time));
+        }
         let limit = mode.instructions(rules).0;
         let (run, profile) = canister.run(message, entry, limit, options.span)?;
         self.profile = profile;

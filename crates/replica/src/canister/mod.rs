@@ -17,6 +17,7 @@ use std::time::Instant;
 use ic_principal::Principal;
 
 use crate::allocation::{Allocation, creation_size};
+use crate::certifier::Certifier;
 use crate::cycles;
 use crate::difference::{Difference, DifferingPages};
 use crate::environment::{self, EnvironmentError};
@@ -71,6 +72,8 @@ pub struct Canister {
     pub(crate) holds_keys: bool,
     /// Number of nodes of its subnet.
     pub(crate) nodes: u32,
+    /// The signatures of certified data that queries read, unless the subnet has them.
+    pub(crate) certifier: Option<Certifier>,
 }
 
 /// Time of the first message, in nanoseconds since 1970. It is fixed so that runs are reproducible.
@@ -105,6 +108,7 @@ impl Canister {
             halt: None,
             holds_keys: false,
             nodes: cycles::NODES as u32,
+            certifier: None,
         })
     }
 
@@ -130,7 +134,18 @@ impl Canister {
             halt: self.halt.clone(),
             holds_keys: self.holds_keys,
             nodes: self.nodes,
+            certifier: self.certifier.clone(),
         }
+    }
+
+    /// Signs the certified data, which queries can read: `sign` receives the id, the data, and the
+    /// time. Without this, queries of a canister by itself that read a certificate trap. Forks
+    /// inherit the setting.
+    pub fn set_certifier(
+        &mut self,
+        sign: impl Fn(Principal, &[u8], u64) -> Vec<u8> + Send + Sync + 'static,
+    ) {
+        self.certifier = Some(Certifier(Arc::new(sign)));
     }
 
     /// Sets whether later messages report their System API calls by name

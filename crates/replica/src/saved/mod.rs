@@ -568,5 +568,6 @@ fn open(
         halt: None,
         holds_keys: false,
         nodes: cycles::NODES as u32,
+        certifier: None,
     })
 }

@@ -20,7 +20,6 @@
 //! | `management` | the management canister |
 //! | `ingress` | messages of users, and their answers |
 //! | `send` | calls that a message makes |
-//! | `certifier` | signatures of certified data |
 //! | `parts`, `routing` | ranges of canister ids, with their rules |
 //! | `remote` | calls to canisters that are not on the subnet |
 //! | `managed` | what it keeps of a canister: history, log, chunks, snapshots |
@@ -30,7 +29,6 @@
 //! Execution is deterministic: equal calls at equal times give equal executions.
 
 mod borrow;
-mod certifier;
 mod contexts;
 mod execute;
 mod funds;

@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use ic_principal::Principal;
 
-use super::certifier::Certifier;
 use super::contexts::{CallContext, CallbackId, Conclusion, ContextId, Origin, Outcome};
 use super::execute::reported;
 use super::ingress::{Call, not_found};
@@ -21,6 +20,7 @@ use super::queues::{Content, Delivery};
 use super::subnet_state::Subnet;
 use super::trace::{Cause, Function, Trace};
 use crate::canister::Canister;
+use crate::certifier::Certifier;
 use crate::dispatch::{self, Called, Invocation, Place};
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::instance::Entry;
@@ -181,9 +181,8 @@ impl Subnet {
     }
 
     fn certificate(&self, canister: &Canister) -> Option<Certificate> {
-        let Certifier(sign) = self.certifier.clone()?;
-        let (id, data, time) = (canister.id(), canister.certified_data().to_vec(), self.time);
-        Some(Certificate::new(move || sign(id, &data, time)))
+        let certifier = self.certifier.as_ref()?;
+        Some(certifier.certificate(canister.id(), canister.certified_data(), self.time))
     }
 }
 

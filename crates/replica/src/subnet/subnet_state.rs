@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use ic_principal::Principal;
 
-use super::certifier::Certifier;
 use super::execute::Round;
 use super::ingress::{Answered, Call, CallError, MAX_ROUNDS, MessageId, not_found, not_running};
 use super::management::call::ManagementCall;
@@ -16,6 +15,7 @@ use super::queues::{Delivery, Ingress};
 use super::remote::{RemoteAnswers, RemoteCall};
 use super::trace::{Executed, Trace};
 use crate::canister::Canister;
+use crate::certifier::Certifier;
 use crate::cycles;
 use crate::fault::{ErrorCode, HostError, Reject};
 use crate::halt::Halt;

@@ -1,0 +1,338 @@
+//! `stablebench call`: messages to a canister on the embedded replica, and all that follow from them.
+
+mod costs;
+mod steps;
+mod tree;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use stablebench_replica::subnet::Executed;
+use stablebench_replica::{Execution, Module, Principal, Reject, files};
+
+use self::costs::{Row, describe, functions, sequence};
+use self::steps::{Action, Step, Steps};
+use super::environment::{Environment, EnvironmentArgs};
+use super::interface::{Interface, Method};
+use super::lock::lock;
+use super::names::Names;
+use super::replica::embedded;
+use super::subnet::{Chosen, Followed, InstallArgs, Loaded, Message, follow, load, save, upgrade};
+use crate::canisters;
+use crate::interrupt;
+use crate::progress::{Output, Progress};
+use crate::replica::embedded::Embedded;
+use crate::replica::executed::inside;
+use crate::replica::options::ReplicaArgs;
+use crate::replica::proposed::heap_warning;
+use crate::report::number::Grouped;
+use crate::terminal::{safe, safe_line};
+
+pub use self::tree::tree;
+
+#[derive(Debug, Args)]
+pub struct CallArgs {
+    /// The name of a canister as of `stablebench module`, or the path of a wasm file; with --state
+    /// also the id of a saved canister.
+    pub canister: String,
+    #[command(flatten)]
+    pub steps: Steps,
+    /// Another canister on the same subnet, by name or path, or by NAME=PATH; may be repeated. Their
+    /// ids are printed.
+    #[arg(long, value_name = "CANISTER")]
+    pub with: Vec<String>,
+    #[command(flatten)]
+    pub install: InstallArgs,
+    /// Continue with the canisters that were saved in this file.
+    #[arg(long)]
+    pub state: Option<PathBuf>,
+    /// Save all canisters of the subnet to this file afterwards.
+    #[arg(long)]
+    pub save: Option<PathBuf>,
+    /// Show what canisters print, on standard error. Without it, only what a message printed that
+    /// failed.
+    #[arg(long)]
+    pub show_canister_output: bool,
+    #[command(flatten)]
+    pub environment: EnvironmentArgs,
+    #[command(flatten)]
+    pub replica: ReplicaArgs,
+}
+
+/// The characters of a reply to one of several calls.
+const MAX_REPLY: usize = 1_000;
+
+/// A step that is checked.
+enum Prepared {
+    Call { step: Step, method: Method },
+    Upgrade { name: String, module: Module, argument: Vec<u8> },
+}
+
+impl Prepared {
+    /// The name of the step, and the number of its messages.
+    fn label(&self) -> (String, u32) {
+        match self {
+            Self::Call { step, .. } => (step.action.to_string(), step.times.get()),
+            Self::Upgrade { name, .. } => (format!("upgrade to {name}"), 1),
+        }
+    }
+}
+
+/// A message that was executed.
+enum Done {
+    Called(Box<Followed>),
+    Upgraded(Box<Execution>),
+}
+
+impl Done {
+    fn executions(&self) -> Vec<&Execution> {
+        match self {
+            Self::Called(followed) => {
+                followed.call.executions.iter().map(|executed| &executed.execution).collect()
+            }
+            Self::Upgraded(execution) => vec![execution],
+        }
+    }
+
+    /// The reply, which an upgrade has none of, or the reject.
+    fn outcome(&self) -> Result<Option<&[u8]>, &Reject> {
+        match self {
+            Self::Called(followed) => {
+                followed.call.response.as_ref().map(|reply| Some(reply.as_slice()))
+            }
+            Self::Upgraded(execution) => execution.outcome.as_ref().map(|_| None),
+        }
+    }
+}
+
+/// Takes the steps, and prints replies and costs.
+pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
+    let progress = &output.progress;
+    // Files are checked before anything is executed.
+    let _lock = match &args.save {
+        Some(path) => {
+            files::replaceable(path).with_context(|| not_saved(path))?;
+            Some(lock(path, "--save")?)
+        }
+        None => None,
+    };
+    let environment = Environment::read(&args.environment)?;
+    let steps = args.steps.read()?;
+    let (replica, _) = embedded(&args.replica, progress)?;
+    let chosen = Chosen {
+        canister: &args.canister,
+        with: &args.with,
+        state: args.state.as_deref(),
+        install: &args.install,
+    };
+    let mut loaded = load(chosen, &environment, &replica, progress)?;
+    let prepared = prepare(steps, &loaded, &replica, progress)?;
+    let text = match prepared.as_slice() {
+        [only] if only.label().1 == 1 => alone(only, &mut loaded, args, progress)?,
+        several => all(several, &mut loaded, args, output)?,
+    };
+    if let Some(path) = &args.save {
+        let step = progress.spinner(&format!("saving {}", path.display()));
+        save(&mut loaded.subnet, &loaded.listed, path).with_context(|| not_saved(path))?;
+        step.done("");
+    }
+    write!(std::io::stdout().lock(), "{text}")?;
+    Ok(())
+}
+
+fn not_saved(path: &Path) -> String {
+    format!("cannot save the canisters to {}", path.display())
+}
+
+/// Finds methods and modules, and checks all arguments, before anything is executed.
+fn prepare(
+    steps: Vec<Step>,
+    loaded: &Loaded,
+    replica: &Embedded,
+    progress: &Progress,
+) -> Result<Vec<Prepared>> {
+    let Loaded { subnet, callee, interface, names, .. } = loaded;
+    let canister = subnet.canister(callee).context("the canister is gone")?;
+    let mut module = canister.module().context("the canister has no module")?.clone();
+    let mut interface = interface.clone();
+    if steps.is_empty() {
+        bail!("name a method of the canister; {}", interface.methods(&module));
+    }
+    let mut prepared = Vec::new();
+    for mut step in steps {
+        if let Some(argument) = &mut step.argument {
+            argument.fill(names)?;
+        }
+        prepared.push(match &step.action {
+            Action::Call(method) => {
+                let method = interface.method(method, &module)?;
+                // The numbers between are of the same types.
+                for number in [1, step.times.get()] {
+                    method.encode(step.argument(number).as_ref())?;
+                }
+                Prepared::Call { step, method }
+            }
+            Action::Upgrade(name) => {
+                let built = canisters::find(name, progress)?;
+                module = replica.compile_for_subnet(*callee, &built.wasm)?;
+                interface = Interface::of(&module, canister, None)?;
+                let argument = step.argument.as_ref();
+                let argument = interface.constructor(argument, &built.name, "--upgrade-args")?;
+                Prepared::Upgrade { name: built.name, module: module.clone(), argument }
+            }
+        });
+    }
+    Ok(prepared)
+}
+
+/// Sends a message of a step, and prints what canisters print.
+fn execute(
+    step: &Prepared,
+    number: u32,
+    loaded: &mut Loaded,
+    args: &CallArgs,
+    progress: &Progress,
+) -> Result<Done> {
+    let done = match step {
+        Prepared::Call { step, method } => {
+            let argument = method.encode(step.argument(number).as_ref())?;
+            let message = Message {
+                callee: loaded.callee,
+                method: &method.name,
+                argument: &argument,
+                query: method.query,
+            };
+            let followed = follow(&mut loaded.subnet, message)?;
+            followed.note(progress);
+            let shows = args.show_canister_output || followed.call.response.is_err();
+            note(&followed.call.executions, shows, &loaded.names, progress);
+            Done::Called(Box::new(followed))
+        }
+        Prepared::Upgrade { module, argument, .. } => {
+            let execution = upgrade(&mut loaded.subnet, &loaded.callee, module, argument)?;
+            if args.show_canister_output || execution.outcome.is_err() {
+                printed(&loaded.names, &loaded.callee, &execution, progress);
+            }
+            Done::Upgraded(Box::new(execution))
+        }
+    };
+    Ok(done)
+}
+
+/// Takes the only step, and returns its reply and its cost in detail.
+fn alone(
+    step: &Prepared,
+    loaded: &mut Loaded,
+    args: &CallArgs,
+    progress: &Progress,
+) -> Result<String> {
+    let rules = args.replica.rules();
+    if let Some(canister) = loaded.subnet.canister_mut(&loaded.callee) {
+        canister.report_calls(true);
+    }
+    let done = execute(step, 1, loaded, args, progress)?;
+    let (name, costs) = match (step, &done) {
+        (Prepared::Call { method, .. }, Done::Called(followed)) => {
+            let first = followed.first(&method.name);
+            let mut costs = first.map_or_else(String::new, |it| describe(&it.execution, rules));
+            if followed.call.executions.len() > 1 {
+                costs += &format!("\n{}", tree(&followed.call.executions).trim_end());
+            }
+            (None, costs)
+        }
+        (Prepared::Upgrade { name, module, .. }, Done::Upgraded(execution)) => {
+            let mut costs = format!("{}{}", describe(execution, rules), functions(execution));
+            costs += &format!(
+                "\nthe network also charges for compiling the module: about {} instructions",
+                Grouped(module.compiling().get())
+            );
+            (Some(name), costs)
+        }
+        _ => bail!("a call was executed as an upgrade: this is a bug"),
+    };
+    let reply = done.outcome().map_err(|reject| anyhow!("{reject}\n{costs}"))?;
+    let reply = match (step, reply, name) {
+        (Prepared::Call { method, .. }, Some(reply), _) => method.decode(reply)?,
+        (.., name) => format!("upgraded to {}", name.map_or("", String::as_str)),
+    };
+    Ok(format!("{}\n{costs}\n", safe(&reply)))
+}
+
+/// Takes several steps, and returns their replies and a table of their costs.
+fn all(
+    prepared: &[Prepared],
+    loaded: &mut Loaded,
+    args: &CallArgs,
+    output: &Output,
+) -> Result<String> {
+    let messages = prepared.iter().map(|step| u64::from(step.label().1)).sum();
+    let bar = output.progress.step("calling", "messages", messages);
+    interrupt::listen()?;
+    let (mut rows, mut replies, mut failed) = (Vec::new(), String::new(), None);
+    for step in prepared {
+        let (label, times) = step.label();
+        let mut row = Row::new(&label);
+        let mut last = None;
+        for number in 1..=times {
+            interrupt::check()?;
+            let done = execute(step, number, loaded, args, &output.progress)?;
+            row.add(done.executions());
+            bar.advance();
+            if let Err(reject) = done.outcome() {
+                failed = Some(match times {
+                    1 => anyhow!("{}: {reject}", safe_line(&label)),
+                    _ => anyhow!("{}, call {number}: {reject}", safe_line(&label)),
+                });
+                break;
+            }
+            last = Some(done);
+        }
+        rows.push(row);
+        if failed.is_some() {
+            break;
+        }
+        if let (Prepared::Call { method, .. }, Some(done)) = (step, last)
+            && let Ok(Some(reply)) = done.outcome()
+        {
+            let reply = shortened(&method.decode(reply)?);
+            replies += &format!("{}: {}\n", safe_line(&label), safe(&reply));
+        }
+    }
+    bar.done("");
+    let text = format!("{replies}{}", sequence(&rows, args.replica.rules(), output.terminal));
+    let Some(error) = failed else { return Ok(text) };
+    write!(std::io::stdout().lock(), "{text}")?;
+    Err(error)
+}
+
+fn shortened(reply: &str) -> String {
+    match reply.char_indices().nth(MAX_REPLY) {
+        Some((end, _)) => format!("{}…", &reply[..end]),
+        None => reply.to_owned(),
+    }
+}
+
+/// Notes warnings about executions, and with `shows` what they have printed.
+pub fn note(executions: &[Executed], shows: bool, names: &Names, progress: &Progress) {
+    for Executed { canister, function, execution, .. } in executions {
+        if shows {
+            printed(names, canister, execution, progress);
+        }
+        if let Some(warning) = heap_warning(&function.to_string(), &inside(execution)) {
+            progress.note(&warning);
+        }
+    }
+}
+
+fn printed(names: &Names, id: &Principal, execution: &Execution, progress: &Progress) {
+    let name = names.of(id);
+    if execution.printed_before > 0 {
+        let more = Grouped(execution.printed_before);
+        progress.note(&format!("{name} printed {more} texts before these"));
+    }
+    for line in execution.printed.iter().flat_map(|text| text.lines()) {
+        progress.note(&format!("{name}: {}", safe_line(line)));
+    }
+}

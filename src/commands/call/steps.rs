@@ -1,0 +1,425 @@
+//! What `call` does, one step after the other. Options belong to the word before them:
+//!
+//! ```text
+//!   add '(1)' --repeat 10 --upgrade new.wasm --upgrade-args '(2)' get --calls more.txt
+//!   └──── ten calls ────┘ └──────────── upgrade ────────────────┘ └─┘ └── lines ─────┘
+//! ```
+//!
+//! A file of calls has a step in each line, which is written like that:
+//!
+//! ```text
+//!   # Comments and empty lines are skipped.
+//!   add (1) --repeat 10
+//!   --upgrade new.wasm (2)
+//!   get
+//! ```
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use stablebench_replica::files;
+
+use crate::commands::interface::Argument;
+
+/// Steps as they were typed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Steps(Vec<Typed>);
+
+/// A step as it was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Typed {
+    Step(Step, Option<Source>),
+    /// The steps in a file.
+    Lines(PathBuf),
+}
+
+/// The source of an argument that is not on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    Hex(String),
+    File(PathBuf),
+}
+
+/// A call or an upgrade.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub action: Action,
+    pub argument: Option<Argument>,
+    /// The number of calls.
+    pub times: NonZeroU32,
+}
+
+/// What a step does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Calls this method.
+    Call(String),
+    /// Upgrades the canister to this module.
+    Upgrade(String),
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(method) => f.write_str(method),
+            Self::Upgrade(module) => write!(f, "upgrade to {module}"),
+        }
+    }
+}
+
+/// The most bytes of a file of calls, or of an argument: more than a message can have.
+const MAX_FILE: u64 = 64 << 20;
+
+const WORDS: &str = "words";
+const UPGRADE: &str = "upgrade";
+const UPGRADE_ARGS: &str = "upgrade-args";
+const REPEAT: &str = "repeat";
+const HEX: &str = "args-hex";
+const FILE: &str = "args-file";
+const CALLS: &str = "calls";
+
+impl Step {
+    fn new(action: Action) -> Self {
+        Self { action, argument: None, times: NonZeroU32::MIN }
+    }
+
+    /// The argument of one of several calls, in which `{i}` is its number.
+    pub fn argument(&self, number: u32) -> Option<Argument> {
+        match &self.argument {
+            Some(Argument::Text(text)) if self.times.get() > 1 => {
+                Some(Argument::Text(text.replace("{i}", &number.to_string())))
+            }
+            argument => argument.clone(),
+        }
+    }
+}
+
+impl Steps {
+    /// Returns the steps with those of files, and with arguments that are read from files.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read, or a line is no step.
+    pub fn read(&self) -> Result<Vec<Step>> {
+        let mut steps = Vec::new();
+        for typed in &self.0 {
+            match typed {
+                Typed::Step(step, None) => steps.push(step.clone()),
+                Typed::Step(step, Some(source)) => {
+                    steps.push(Step { argument: Some(source.read()?), ..step.clone() });
+                }
+                Typed::Lines(path) => steps.extend(lines(path)?),
+            }
+        }
+        Ok(steps)
+    }
+
+    fn last(&mut self) -> Option<(&mut Step, &mut Option<Source>)> {
+        match self.0.last_mut() {
+            Some(Typed::Step(step, source)) => Some((step, source)),
+            Some(Typed::Lines(_)) | None => None,
+        }
+    }
+
+    /// Adds a word: a method, or the arguments of the step before it.
+    fn word(&mut self, word: &str) -> Result<(), String> {
+        if !word.trim_start().starts_with('(') {
+            let step = Step::new(Action::Call(word.to_owned()));
+            self.0.push(Typed::Step(step, None));
+            return Ok(());
+        }
+        self.argue(word)
+    }
+
+    fn argue(&mut self, text: &str) -> Result<(), String> {
+        match self.last() {
+            Some((step, None)) if step.argument.is_none() => {
+                step.argument = Some(Argument::Text(text.to_owned()));
+                Ok(())
+            }
+            Some((step, _)) => Err(format!("{} has two arguments, the second {text}", step.action)),
+            None => Err(format!("the arguments {text} follow no method")),
+        }
+    }
+
+    fn source(&mut self, source: Source) -> Result<(), String> {
+        match self.last() {
+            Some((step, given)) if step.argument.is_none() && given.is_none() => {
+                *given = Some(source);
+                Ok(())
+            }
+            Some((step, _)) => Err(format!("{} has two arguments", step.action)),
+            None => Err("--args-hex and --args-file follow a method".to_owned()),
+        }
+    }
+
+    fn repeat(&mut self, times: NonZeroU32) -> Result<(), String> {
+        match self.last() {
+            Some((Step { action: Action::Call(_), times: once, .. }, _)) => {
+                *once = times;
+                Ok(())
+            }
+            _ => Err("--repeat follows a method and its arguments".to_owned()),
+        }
+    }
+}
+
+impl Source {
+    fn read(&self) -> Result<Argument> {
+        match self {
+            Self::Hex(digits) => {
+                let digits: String = digits.split_whitespace().collect();
+                let digits = digits.strip_prefix("0x").unwrap_or(&digits);
+                let bytes = hex::decode(digits).context("--args-hex is not hexadecimal")?;
+                Ok(Argument::Bytes(bytes))
+            }
+            Self::File(path) => {
+                let bytes = read(path)?;
+                // Candid in bytes begins with DIDL, and as text with a parenthesis.
+                Ok(match String::from_utf8(bytes) {
+                    Ok(text) if text.trim_start().starts_with('(') => Argument::Text(text),
+                    Ok(text) => Argument::Bytes(text.into_bytes()),
+                    Err(error) => Argument::Bytes(error.into_bytes()),
+                })
+            }
+        }
+    }
+}
+
+/// Reads a file, or standard input if the path is `-`.
+fn read(path: &Path) -> Result<Vec<u8>> {
+    match path.as_os_str() == "-" {
+        true => files::read_at_most(std::io::stdin().lock(), MAX_FILE)
+            .context("cannot read standard input"),
+        false => {
+            files::read(path, MAX_FILE).with_context(|| format!("cannot read {}", path.display()))
+        }
+    }
+}
+
+/// Reads the steps in a file.
+fn lines(path: &Path) -> Result<Vec<Step>> {
+    let text = String::from_utf8(read(path)?)
+        .with_context(|| format!("{} is not UTF-8", path.display()))?;
+    let mut steps = Steps::default();
+    for (number, line) in (1..).zip(text.lines().map(str::trim)) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if let Err(error) = steps.line(line) {
+            bail!("line {number} of {}: {error}", path.display());
+        }
+    }
+    steps.read()
+}
+
+impl Steps {
+    /// Adds the step in a line.
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        let (line, times) = match line.rsplit_once(" --repeat ") {
+            Some((line, times)) if !times.contains(')') => {
+                let times = times.trim().parse::<NonZeroU32>();
+                (line.trim_end(), Some(times.map_err(|error| format!("--repeat: {error}"))?))
+            }
+            _ => (line, None),
+        };
+        let (step, rest) = match line.strip_prefix("--upgrade ") {
+            Some(rest) => {
+                let (module, rest) = word(rest.trim_start());
+                (Action::Upgrade(module.to_owned()), rest)
+            }
+            None => {
+                let (method, rest) = word(line);
+                (Action::Call(method.to_owned()), rest)
+            }
+        };
+        self.0.push(Typed::Step(Step::new(step), None));
+        match rest {
+            "" => {}
+            arguments if arguments.starts_with('(') => self.argue(arguments)?,
+            other => return Err(format!("arguments are in parentheses, unlike {other}")),
+        }
+        times.map_or(Ok(()), |times| self.repeat(times))
+    }
+}
+
+/// Splits off the first word, which ends at a space or a parenthesis.
+fn word(text: &str) -> (&str, &str) {
+    let end = text.find(|letter: char| letter.is_whitespace() || letter == '(');
+    let (word, rest) = text.split_at(end.unwrap_or(text.len()));
+    (word, rest.trim())
+}
+
+impl Args for Steps {
+    fn augment_args(command: Command) -> Command {
+        let text = |id: &'static str, name: &'static str| {
+            Arg::new(id).long(id).value_name(name).action(ArgAction::Append)
+        };
+        command
+            .arg(Arg::new(WORDS).value_name("METHOD [ARGUMENTS]").num_args(0..).help(
+                "A method and its arguments as Candid text, in parentheses [default: ()]. More \
+                 methods, each with its arguments, are called one after the other.",
+            ))
+            .arg(text(UPGRADE, "CANISTER").help(
+                "Upgrade the canister to this module, after the calls before this option",
+            ))
+            .arg(text(UPGRADE_ARGS, "ARGUMENTS").help("The arguments of the upgrade before this option"))
+            .arg(
+                text(REPEAT, "N")
+                    .value_parser(value_parser!(NonZeroU32))
+                    .help("Make the call before this option N times; {i} in its arguments is the number"),
+            )
+            .arg(text(HEX, "BYTES").help("The argument of the call before this option, in hexadecimal"))
+            .arg(text(FILE, "FILE").help(
+                "The argument of the call before this option from a file, or - for standard input: \
+                 Candid text in parentheses, or bytes",
+            ))
+            .arg(text(CALLS, "FILE").help(
+                "Make the calls in this file, one in a line: a method and its arguments. # begins a \
+                 comment, --upgrade CANISTER (ARGUMENTS) upgrades",
+            ))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Steps {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let refused = |error| clap::Error::raw(ErrorKind::ValueValidation, format!("{error}\n"));
+        let mut events: Vec<(usize, &str, String)> = Vec::new();
+        for id in [WORDS, UPGRADE, UPGRADE_ARGS, HEX, FILE, CALLS] {
+            let values = matches.get_many::<String>(id).unwrap_or_default();
+            let places = matches.indices_of(id).unwrap_or_default();
+            events.extend(places.zip(values).map(|(place, value)| (place, id, value.clone())));
+        }
+        let times = matches.get_many::<NonZeroU32>(REPEAT).unwrap_or_default();
+        let places = matches.indices_of(REPEAT).unwrap_or_default();
+        events.extend(places.zip(times).map(|(place, times)| (place, REPEAT, times.to_string())));
+        events.sort();
+        let mut steps = Self::default();
+        for (_, id, value) in events {
+            let added = match id {
+                WORDS => steps.word(&value),
+                UPGRADE => {
+                    let step = Step::new(Action::Upgrade(value));
+                    steps.0.push(Typed::Step(step, None));
+                    Ok(())
+                }
+                UPGRADE_ARGS => match steps.last() {
+                    Some((Step { action: Action::Upgrade(_), .. }, _)) => steps.argue(&value),
+                    _ => Err("--upgrade-args follows --upgrade".to_owned()),
+                },
+                HEX => steps.source(Source::Hex(value)),
+                FILE => steps.source(Source::File(value.into())),
+                REPEAT => value
+                    .parse()
+                    .map_err(|error| format!("--repeat: {error}"))
+                    .and_then(|times| steps.repeat(times)),
+                _ => {
+                    steps.0.push(Typed::Lines(value.into()));
+                    Ok(())
+                }
+            };
+            added.map_err(refused)?;
+        }
+        Ok(steps)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Result<Steps, String> {
+        let command = Steps::augment_args(Command::new("call").no_binary_name(true));
+        let matches = command.try_get_matches_from(words).unwrap();
+        Steps::from_arg_matches(&matches).map_err(|error| error.to_string())
+    }
+
+    fn shown(steps: &[Step]) -> Vec<String> {
+        let argument = |step: &Step| match step.argument(7) {
+            None => String::new(),
+            Some(Argument::Text(text)) => text,
+            Some(Argument::Bytes(bytes)) => format!("{bytes:?}"),
+        };
+        steps.iter().map(|it| format!("{} {} {}", it.times, it.action, argument(it))).collect()
+    }
+
+    #[test]
+    fn options_belong_to_the_word_before_them() {
+        let words = [
+            "add",
+            "({i})",
+            "--repeat=10",
+            "--upgrade",
+            "new.wasm",
+            "--upgrade-args=(2)",
+            "get",
+            "put",
+            "--args-hex",
+            "0x00 ff",
+            "--upgrade=old.wasm",
+            "(\"{i}\")",
+        ];
+        let steps = parsed(&words).unwrap().read().unwrap();
+        let expected = [
+            "10 add (7)",
+            "1 upgrade to new.wasm (2)",
+            "1 get ",
+            "1 put [0, 255]",
+            "1 upgrade to old.wasm (\"{i}\")",
+        ];
+        assert_eq!(shown(&steps), expected);
+        for (words, error) in [
+            (&["(1)"][..], "follow no method"),
+            (&["a", "(1)", "(2)"], "a has two arguments, the second (2)"),
+            (&["a", "(1)", "--args-hex=00"], "a has two arguments"),
+            (&["--upgrade=x", "--repeat=2"], "--repeat follows a method"),
+            (&["--repeat=2", "a"], "--repeat follows a method"),
+            (&["a", "--upgrade-args=(1)"], "--upgrade-args follows --upgrade"),
+        ] {
+            let found = parsed(words).unwrap_err();
+            assert!(found.contains(error), "{words:?}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_file_has_a_step_in_each_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("calls");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            parsed(&["first", "--calls", path.to_str().unwrap(), "last"]).unwrap().read()
+        };
+        let text = "# comment\n\n  add(1)\nput (\"a (b) # --repeat 3 c\", 2) --repeat 3\n\
+                    --upgrade new.wasm (3)\r\nget\n";
+        let expected = [
+            "1 first ",
+            "1 add (1)",
+            "3 put (\"a (b) # --repeat 3 c\", 2)",
+            "1 upgrade to new.wasm (3)",
+            "1 get ",
+            "1 last ",
+        ];
+        assert_eq!(shown(&read(text).unwrap()), expected);
+        for (text, error) in [
+            ("get\n\nadd 1", "line 3 of "),
+            ("add (1) --repeat 0", "--repeat: number would be zero"),
+            ("--upgrade new.wasm --repeat 2", "--repeat follows a method"),
+        ] {
+            let found = format!("{:#}", read(text).unwrap_err());
+            assert!(found.contains(error), "{text}: {found}");
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! Interfaces of canisters, and arguments and replies in Candid.
+//!
+//! The interface is the first of these that there is:
+//!
+//! ```text
+//!   --candid FILE  →  the section candid:service  →  the text of the export get_candid_pointer
+//! ```
+//!
+//! Without one, values have the types that their text shows, and replies those that they contain.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use candid::types::{FuncMode, Type, TypeEnv, TypeInner};
+use candid::{IDLArgs, types::Function};
+use candid_parser::token::{Token, Tokenizer};
+use candid_parser::{IDLProg, check_prog};
+use stablebench_replica::decoding::{decode_untyped, decode_values};
+use stablebench_replica::files::{self, MAX_TEXT};
+use stablebench_replica::{Canister, MethodKind, Module};
+
+use super::names::Names;
+use crate::canisters;
+use crate::terminal::safe_line;
+
+/// The function that modules export if their section with the interface is added later: its result
+/// is the address of the interface.
+const EXPORT: &str = "get_candid_pointer";
+/// The maximum nesting of types and values; each level takes up to 1 KiB of stack.
+const MAX_DEPTH: usize = 3_000;
+/// The characters of a type in an error.
+const MAX_TYPE: usize = 400;
+/// The characters before and after a mistake that an error shows.
+const AROUND: usize = 30;
+
+/// The interface of a canister, if it is known.
+#[derive(Clone, Debug, Default)]
+pub struct Interface(Option<(TypeEnv, Type)>);
+
+/// A method of a canister.
+#[derive(Clone, Debug)]
+pub struct Method {
+    pub name: String,
+    /// True if it is called as a query.
+    pub query: bool,
+    types: Option<(TypeEnv, Function)>,
+}
+
+/// The argument of a call or of an installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// Values as Candid text.
+    Text(String),
+    /// Bytes, which are sent as they are.
+    Bytes(Vec<u8>),
+}
+
+impl Argument {
+    /// Replaces the names of canisters in a text by their ids.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such canister.
+    pub fn fill(&mut self, names: &Names) -> Result<()> {
+        if let Self::Text(text) = self {
+            *text = names.fill(text)?;
+        }
+        Ok(())
+    }
+}
+
+impl Interface {
+    /// Returns the interface of a module, or that in the file of `--candid`.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, if the interface is no valid Candid, or if the host has no memory
+    /// left.
+    pub fn of(module: &Module, canister: &Canister, file: Option<&Path>) -> Result<Self> {
+        if let Some(path) = file {
+            return Self::read(path);
+        }
+        let text = match canisters::candid_of(&module.wasm()) {
+            Some(text) => Some(text),
+            None => canister.exported_text(module, EXPORT)?,
+        };
+        text.map_or(Ok(Self::default()), |text| Self::parse(&text))
+    }
+
+    /// Reads the interface in a file.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or is no valid interface.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = files::read_text(path, MAX_TEXT)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        Self::parse(&text).with_context(|| path.display().to_string())
+    }
+
+    /// Parses an interface.
+    ///
+    /// # Errors
+    ///
+    /// If it is no valid Candid, or names no service.
+    pub fn parse(text: &str) -> Result<Self> {
+        check_nesting(text)
+            .map_err(|error| anyhow!("the canister's interface is refused: {error}"))?;
+        const INVALID: &str = "the canister's interface is not valid Candid";
+        let program: IDLProg =
+            text.parse().map_err(|error| anyhow!("{INVALID}: {}", mistake(text, &error)))?;
+        let mut env = TypeEnv::new();
+        let actor =
+            check_prog(&mut env, &program).map_err(|error| anyhow!("{INVALID}: {error}"))?;
+        let actor = actor.context("the canister's interface names no service")?;
+        Ok(Self(Some((env, actor))))
+    }
+
+    /// Returns a method of a module with this interface.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub fn method(&self, name: &str, module: &Module) -> Result<Method> {
+        if let Ok(method) = self.described(name) {
+            return Ok(method);
+        }
+        let name = name.to_owned();
+        let methods = &module.info().methods;
+        match methods.iter().find(|method| method.name == name) {
+            Some(method) => {
+                Ok(Method { name, query: method.kind != MethodKind::Update, types: None })
+            }
+            None => bail!("the canister has no method {name}; {}", self.methods(module)),
+        }
+    }
+
+    /// Returns the method with this name of an interface that is known.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub fn described(&self, name: &str) -> Result<Method> {
+        let types = self.0.as_ref().and_then(|(env, actor)| {
+            let function = env.get_method(actor, name).ok()?;
+            Some((env.clone(), function.clone()))
+        });
+        let Some((_, function)) = &types else {
+            bail!("the canister has no method {name}; it has {}", self.names().join(", "));
+        };
+        Ok(Method { name: name.to_owned(), query: is_query(function), types })
+    }
+
+    /// Lists the methods, for an error.
+    pub fn methods(&self, module: &Module) -> String {
+        let mut names = self.names();
+        if names.is_empty() {
+            names.extend(module.info().methods.iter().map(|method| method.name.clone()));
+        }
+        match names.is_empty() {
+            true => "it has none".to_owned(),
+            false => format!("it has {}", names.join(", ")),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let methods = self.0.as_ref().and_then(|(env, actor)| env.as_service(actor).ok());
+        methods.into_iter().flatten().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Encodes the argument of an installation: of the canister `name`, by `option`. Without one, the
+    /// installation has no values.
+    ///
+    /// # Errors
+    ///
+    /// If it does not fit the constructor.
+    pub fn constructor(
+        &self,
+        argument: Option<&Argument>,
+        name: &str,
+        option: &str,
+    ) -> Result<Vec<u8>> {
+        let Some((env, actor)) = &self.0 else {
+            return encoded(argument, None, || format!("the installation of {name}"));
+        };
+        let types = match env.trace_type(actor)?.as_ref() {
+            TypeInner::Class(types, _) => types.clone(),
+            _ => Vec::new(),
+        };
+        let written = encoded(argument, Some((env, &types)), || {
+            format!("the installation of {name}, which takes {}", shown(env, &types))
+        });
+        match argument {
+            Some(Argument::Text(text)) if types.is_empty() && text.trim() != "()" => {
+                bail!("{name} is installed without arguments, so {option} {text} does not fit")
+            }
+            None if written.is_err() => bail!(
+                "{name} is installed with arguments of the type {}; give them: {option} '(…)'",
+                shown(env, &types)
+            ),
+            _ => written,
+        }
+    }
+}
+
+impl Method {
+    /// Encodes the argument of a call; without one, there are no values.
+    ///
+    /// # Errors
+    ///
+    /// If it does not fit the method.
+    pub fn encode(&self, argument: Option<&Argument>) -> Result<Vec<u8>> {
+        let name = &self.name;
+        let Some((env, function)) = &self.types else {
+            return encoded(argument, None, || name.clone());
+        };
+        let written = encoded(argument, Some((env, &function.args)), || {
+            format!("{name}, which takes {}", shown(env, &function.args))
+        });
+        match argument {
+            None if written.is_err() => bail!(
+                "{name} takes {}; write the values behind it: {name} '(…)'",
+                shown(env, &function.args)
+            ),
+            _ => written,
+        }
+    }
+
+    /// Returns a reply as Candid text, or in hexadecimal if it is no Candid.
+    ///
+    /// # Errors
+    ///
+    /// If it does not have the type of the interface.
+    pub fn decode(&self, reply: &[u8]) -> Result<String> {
+        let values = match &self.types {
+            Some((env, function)) => decode_values(reply, env, &function.rets)
+                .context("the reply is not of the method's type")?,
+            None => match decode_untyped(reply) {
+                Ok(values) => values,
+                Err(_) => return Ok(format!("0x{}", hex::encode(reply))),
+            },
+        };
+        Ok(values.to_string())
+    }
+}
+
+/// Encodes an argument for `target`, by types that may be unknown.
+fn encoded(
+    argument: Option<&Argument>,
+    types: Option<(&TypeEnv, &[Type])>,
+    target: impl Fn() -> String,
+) -> Result<Vec<u8>> {
+    let text = match argument {
+        Some(Argument::Bytes(bytes)) => return Ok(bytes.clone()),
+        Some(Argument::Text(text)) => text,
+        None => "()",
+    };
+    let values = parse_arguments(text)?;
+    let bytes = match types {
+        Some((env, types)) => {
+            ensure!(
+                values.args.len() <= types.len(),
+                "the arguments {} do not fit {}: there are {} values too many",
+                short(text),
+                target(),
+                values.args.len() - types.len()
+            );
+            values.to_bytes_with_types(env, types)
+        }
+        None => values.to_bytes(),
+    };
+    bytes.map_err(|error| anyhow!("the arguments {} do not fit {}: {error}", short(text), target()))
+}
+
+/// Parses arguments in Candid text.
+///
+/// # Errors
+///
+/// If they are not Candid; the place is marked.
+pub fn parse_arguments(text: &str) -> Result<IDLArgs> {
+    check_nesting(text).map_err(|error| anyhow!("the arguments are refused: {error}"))?;
+    candid_parser::parse_idl_args(text).map_err(|error| {
+        let hint = match text.trim_start().starts_with('(') {
+            true => "text is in quotes, as in '(\"hi\", 1)'",
+            false => "arguments are in parentheses, and text in quotes: '(\"hi\", 1)'",
+        };
+        anyhow!("the arguments are not Candid: {}\n{hint}", mistake(text, &error))
+    })
+}
+
+/// Describes what is wrong with a text, and marks the place in it.
+fn mistake(text: &str, error: &candid_parser::Error) -> String {
+    let report = error.report();
+    let Some(label) = report.labels.first() else { return error.to_string() };
+    let at = |byte: usize| {
+        let byte = (0..=byte.min(text.len())).rev().find(|byte| text.is_char_boundary(*byte));
+        byte.unwrap_or_default()
+    };
+    let (start, end) = (at(label.range.start), at(label.range.end.max(label.range.start)));
+    let line = text[..start].matches('\n').count() + 1;
+    let begins = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+    let ends = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+    let before: Vec<char> = text[begins..start].chars().collect();
+    let cut = before.len().saturating_sub(AROUND);
+    let before: String = before[cut..].iter().collect();
+    let marked = text[start..end.min(ends)].chars().count().clamp(1, AROUND);
+    let after: String = text[start..ends].chars().take(2 * AROUND).collect();
+    let before = safe_line(&before).into_owned();
+    let mut message = label.message.to_lowercase();
+    for note in &report.notes {
+        // The list of what is expected is longer than a line if it helps nobody.
+        let note = note.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+        if note.chars().count() <= 2 * AROUND {
+            let _ = write!(message, ", {note}");
+        }
+    }
+    if line > 1 {
+        let _ = write!(message, " in line {line}");
+    }
+    let indent = " ".repeat(before.chars().count());
+    format!("{message}\n  {before}{}\n  {indent}{}", safe_line(&after), "^".repeat(marked))
+}
+
+/// Returns types in one line, each by its definition if it has a name.
+fn shown(env: &TypeEnv, types: &[Type]) -> String {
+    let mut texts = Vec::new();
+    for ty in types {
+        let ty = env.trace_type(ty).unwrap_or_else(|_| ty.clone());
+        texts.push(ty.to_string().split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+    let text = format!("({})", texts.join(", "));
+    match text.char_indices().nth(MAX_TYPE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Returns the beginning of arguments, for an error.
+fn short(text: &str) -> String {
+    let text = safe_line(text).into_owned();
+    match text.char_indices().nth(4 * AROUND) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+fn is_query(function: &Function) -> bool {
+    let queries = [FuncMode::Query, FuncMode::CompositeQuery];
+    function.modes.iter().any(|mode| queries.contains(mode))
+}
+
+/// Refuses Candid whose types or values can be nested so deeply, by name too, that traversing them
+/// would overflow the stack.
+fn check_nesting(text: &str) -> Result<(), String> {
+    // The levels that an unfinished field or parameter has opened itself, by bracket.
+    let mut open: Vec<usize> = vec![0];
+    // The depth of the current definition here, and its maximum.
+    let (mut depth, mut deepest) = (0_usize, 0);
+    // The depth of all definitions: each can be nested in the one before.
+    let mut all = 0;
+    for (_, token, _) in Tokenizer::new(text).map_while(Result::ok) {
+        match token {
+            Token::LBrace | Token::LParen => {
+                depth += 1;
+                open.push(0);
+            }
+            Token::RBrace | Token::RParen if open.len() > 1 => {
+                depth -= 1 + open.pop().unwrap_or_default();
+            }
+            Token::Semi | Token::Comma => {
+                depth -= open.last_mut().map(std::mem::take).unwrap_or_default();
+            }
+            Token::Opt | Token::Vec => {
+                depth += 1;
+                open.last_mut().into_iter().for_each(|last| *last += 1);
+            }
+            Token::Type => all += 1 + std::mem::take(&mut deepest),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    match all + deepest {
+        deep if deep > MAX_DEPTH => Err(format!(
+            "its types or values can be nested {deep} levels deep; the maximum is {MAX_DEPTH}"
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interface(ty: &str) -> String {
+        format!("service : {{ f : ({ty}) -> ({ty}) query }}")
+    }
+
+    #[test]
+    fn deep_interfaces_and_arguments_are_refused() {
+        let records = |depth: usize| "record { ".repeat(depth) + "nat" + &"}".repeat(depth);
+        let options = |depth: usize| "opt vec ".repeat(depth) + "nat";
+        for (fits, deep) in [(records(1_000), records(100_000)), (options(700), options(100_000))] {
+            Interface::parse(&interface(&fits)).unwrap();
+            let error = Interface::parse(&interface(&deep)).unwrap_err().to_string();
+            assert!(error.contains("levels deep"), "{error}");
+        }
+        // Sequences are not nested.
+        let wide = "record { a : opt nat; b : vec opt nat; c : func (opt nat, vec nat) -> () }; ";
+        Interface::parse(&interface(&format!("record {{ {} }}", wide.repeat(500)))).unwrap();
+        let named = |count: usize| -> String {
+            let types = (0..count).map(|at| format!("type t{at} = opt t{};", at + 1));
+            types.collect::<String>() + &format!("type t{count} = nat;") + &interface("t0")
+        };
+        let method = Interface::parse(&named(1_200)).unwrap().described("f").unwrap();
+        assert!(method.encode(Some(&Argument::Text("(opt opt 1)".to_owned()))).is_err());
+        assert!(Interface::parse(&named(100_000)).is_err());
+        assert!(parse_arguments(&("opt ".repeat(100_000) + "1")).is_err());
+        assert!(parse_arguments("(vec { opt 1; opt 2 }, \"{{{\")").is_ok());
+    }
+}

@@ -1,0 +1,110 @@
+//! Names of the canisters of a command, which arguments use instead of ids that nobody knows before.
+
+use anyhow::{Result, bail};
+use stablebench_replica::Principal;
+
+/// Names of canisters, and their ids.
+#[derive(Clone, Debug, Default)]
+pub struct Names(Vec<(String, Principal)>);
+
+impl Names {
+    pub fn add(&mut self, name: &str, id: Principal) {
+        self.0.push((name.to_owned(), id));
+    }
+
+    /// The name of a canister, or its id in text.
+    pub fn of(&self, id: &Principal) -> String {
+        let known = self.0.iter().find(|(_, known)| known == id);
+        known.map_or_else(|| id.to_text(), |(name, _)| name.clone())
+    }
+
+    /// Returns the id of the only canister with a name.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or several.
+    pub fn id(&self, name: &str) -> Result<Principal> {
+        let mut found = self.0.iter().filter(|(known, _)| known == name).map(|(_, id)| *id);
+        match (found.next(), found.next()) {
+            (Some(id), None) => Ok(id),
+            (Some(_), Some(_)) => bail!(
+                "several canisters are called {name}; give them names: --with NAME={name}.wasm"
+            ),
+            (None, _) => {
+                let names: Vec<&str> = self.0.iter().map(|(name, _)| name.as_str()).collect();
+                bail!("there is no canister {name}; there is {}", names.join(", "))
+            }
+        }
+    }
+
+    /// Replaces `{NAME}` in the quoted texts of Candid by the id of that canister.
+    ///
+    /// # Errors
+    ///
+    /// If a principal is `{NAME}` and there is no such canister.
+    pub fn fill(&self, candid: &str) -> Result<String> {
+        let (mut filled, mut rest) = (String::new(), candid);
+        let (mut quoted, mut escaped) = (false, false);
+        while let Some(letter) = rest.chars().next() {
+            if quoted
+                && letter == '{'
+                && let Some(end) = rest.find('}')
+                && named_by(&rest[1..end])
+            {
+                let name = &rest[1..end];
+                // Braces in other texts can be anything.
+                let known = self.0.iter().any(|(known, _)| known == name);
+                if known || filled.trim_end_matches('"').trim_end().ends_with("principal") {
+                    filled += &self.id(name)?.to_text();
+                    rest = &rest[end + 1..];
+                    continue;
+                }
+            }
+            if letter == '"' && !escaped {
+                quoted = !quoted;
+            }
+            escaped = letter == '\\' && !escaped;
+            filled.push(letter);
+            rest = &rest[letter.len_utf8()..];
+        }
+        Ok(filled)
+    }
+}
+
+/// Splits `NAME=CANISTER` into the name, if there is one, and the canister.
+pub fn named(word: &str) -> (Option<&str>, &str) {
+    match word.split_once('=') {
+        Some((name, canister)) if named_by(name) => (Some(name), canister),
+        _ => (None, word),
+    }
+}
+
+/// True if a word can be the name of a canister.
+fn named_by(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|it| it.is_alphanumeric() || it == '_' || it == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_quotes_become_ids() {
+        let mut names = Names::default();
+        let (bank, shop) = (Principal::from_slice(&[1]), Principal::from_slice(&[2]));
+        names.add("bank", bank);
+        names.add("shop", shop);
+        names.add("shop", bank);
+        let text =
+            "(record { bank = principal \"{bank}\"; a = \"\\\"{bank}.example {no}\" }, {bank})";
+        let expected = text.replace("\"{bank}\"", &format!("\"{bank}\""));
+        let expected = expected.replace("{bank}.", &format!("{bank}."));
+        assert_eq!(names.fill(text).unwrap(), expected);
+        let error = |text| names.fill(text).unwrap_err().to_string();
+        assert!(error("principal \"{bnak}\"").contains("no canister bnak; there is bank, shop"));
+        assert!(error("(\"{shop}\")").contains("several canisters are called shop"));
+        assert_eq!(named("a=b.wasm"), (Some("a"), "b.wasm"));
+        assert_eq!(named("./a=b.wasm"), (None, "./a=b.wasm"));
+        assert_eq!(names.of(&shop), "shop");
+    }
+}

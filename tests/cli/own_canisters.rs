@@ -1,0 +1,267 @@
+//! `call`, `profile` and `serve` with canisters as people deploy them: with arguments of the
+//! installation, upgrades, interfaces in several places, certificates and logs.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+
+use super::{command, stablebench, stderr, stdout};
+
+/// Replies with the argument of its installation, counts, keeps both over an upgrade, prints, and
+/// reads a certificate.
+const SHELF: &str = r#"(module
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (import "ic0" "msg_reply" (func $reply))
+    (import "ic0" "msg_arg_data_size" (func $size (result i32)))
+    (import "ic0" "msg_arg_data_copy" (func $copy (param i32 i32 i32)))
+    (import "ic0" "debug_print" (func $print (param i32 i32)))
+    (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
+    (import "ic0" "stable64_write" (func $write (param i64 i64 i64)))
+    (import "ic0" "stable64_read" (func $read (param i64 i64 i64)))
+    (import "ic0" "certified_data_set" (func $certify (param i32 i32)))
+    (import "ic0" "data_certificate_size" (func $certificate (result i32)))
+    (memory 5)
+    (data (i32.const 1) "DIDL\00\01\78")
+    (data (i32.const 100) "added")
+    (data (i32.const 110) "about to fail\nreally")
+    (func $keep (export "canister_init")
+        (i32.store (i32.const 64) (call $size))
+        (call $copy (i32.const 1024) (i32.const 0) (call $size)))
+    (func (export "canister_pre_upgrade")
+        (drop (call $grow (i64.const 1)))
+        (call $write (i64.const 0) (i64.const 0) (i64.const 4096)))
+    (func (export "canister_post_upgrade")
+        (call $read (i64.const 0) (i64.const 0) (i64.const 4096)))
+    (func (export "canister_query settings")
+        (call $append (i32.const 1024) (i32.load (i32.const 64))) (call $reply))
+    (func $count (export "canister_query count")
+        (call $append (i32.const 1) (i32.const 15)) (call $reply))
+    (func (export "canister_update add")
+        (i64.store (i32.const 8) (i64.add (i64.load (i32.const 8)) (i64.const 1)))
+        (call $print (i32.const 100) (i32.const 5)) (call $count))
+    (func (export "canister_query echo")
+        (call $copy (i32.const 2048) (i32.const 0) (call $size))
+        (call $append (i32.const 2048) (call $size)) (call $reply))
+    (func (export "canister_update certify") (call $certify (i32.const 1024) (i32.const 32))
+        (call $count))
+    (func (export "canister_query certificate")
+        (i64.store (i32.const 8) (i64.extend_i32_u (call $certificate))) (call $count))
+    (func $fail (export "canister_update fail")
+        (call $print (i32.const 110) (i32.const 20)) unreachable)
+    INTERFACE)"#;
+
+const INTERFACE: &str = r#"type Settings = record { owner : principal; start : nat64 };
+service : (Settings) -> { settings : () -> (Settings) query; count : () -> (nat64) query;
+  add : (nat64) -> (nat64); echo : (nat64) -> (nat64) query; certify : () -> (nat64);
+  certificate : () -> (nat64) query; fail : () -> () }"#;
+
+fn write(folder: &Path, name: &str, interface: &str) {
+    let text = SHELF.replace("INTERFACE", interface);
+    std::fs::write(folder.join(name), wat::parse_str(text).unwrap()).unwrap();
+}
+
+/// A folder with the canister as `shelf.wasm` and `bank.wasm`.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let section = format!("(@custom \"icp:public candid:service\" {INTERFACE:?})");
+    write(folder.path(), "shelf.wasm", &section);
+    write(folder.path(), "bank.wasm", &section);
+    folder
+}
+
+#[track_caller]
+fn succeeds(args: &[&str], folder: &Path) -> (String, String) {
+    let output = stablebench(args, folder);
+    assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+    (stdout(&output), stderr(&output))
+}
+
+#[track_caller]
+fn fails(args: &[&str], folder: &Path) -> String {
+    let output = stablebench(args, folder);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stdout(&output));
+    stderr(&output)
+}
+
+const INIT: &str = r#"(record { owner = principal "aaaaa-aa"; start = 5 })"#;
+
+#[test]
+fn canisters_are_installed_with_arguments_that_name_each_other() {
+    let folder = folder();
+    let folder = folder.path();
+    let missing = fails(&["call", "shelf.wasm", "settings"], folder);
+    let expected = "shelf is installed with arguments of the type (record { owner : principal; start \
+                    : nat64 }); give them: --init '(…)'";
+    assert!(missing.contains(expected), "{missing}");
+    assert_eq!(missing.lines().count(), 1, "{missing}");
+    let other = ["call", "shelf.wasm", "settings", "--init", INIT, "--with=bank.wasm"];
+    let missing = fails(&other, folder);
+    assert!(missing.contains("give them: --init-of bank '(…)'"), "{missing}");
+
+    let (shelf, bank) = ("lxzze-o7777-77777-aaaaa-cai", "lqy7q-dh777-77777-aaaaq-cai");
+    let of_shelf = r#"(record { owner = principal "{bank}"; start = 7 })"#;
+    let of_bank = r#"(record { owner = principal "{shelf}"; start = 8 })"#;
+    let others = ["--with=bank=shelf.wasm", "--init", of_shelf, "--init-of", "bank", of_bank];
+    let call = [&["call", "shelf.wasm", "settings", "--save=s"][..], &others].concat();
+    let (reply, notes) = succeeds(&call, folder);
+    assert!(notes.contains(&format!("bank is {bank}")), "{notes}");
+    assert!(reply.starts_with(&format!("(record {{ owner = principal \"{bank}\"; ")), "{reply}");
+    let (reply, _) = succeeds(&["call", bank, "settings", "--state=s"], folder);
+    assert!(reply.starts_with(&format!("(record {{ owner = principal \"{shelf}\"; ")), "{reply}");
+    let profile = ["profile", "--wasm=shelf.wasm", "--call", "count", "--format=folded"];
+    succeeds(&[&profile[..], &others].concat(), folder);
+
+    for (more, text) in [
+        (&["--state=s", "--init", INIT][..], "--init: the canister is saved"),
+        (&["--init", INIT, "--init-of", "bnak", INIT], "there is no canister bnak; there is shelf"),
+        (&["--init", INIT, "--init-of", "shelf", INIT], "shelf has two arguments"),
+        (&["--init", "(1)"], "do not fit the installation of shelf, which takes (record {"),
+        (&["--init", r#"(record { owner = principal "{x}"; start = 1 })"#], "no canister x"),
+    ] {
+        let error = fails(&[&["call", "shelf.wasm", "settings"], more].concat(), folder);
+        assert!(error.contains(text), "{more:?}: {error}");
+    }
+}
+
+#[test]
+fn steps_are_taken_one_after_the_other_with_their_costs() {
+    let folder = folder();
+    let folder = folder.path();
+    std::fs::write(folder.join("calls"), "# more\nadd (1)\ncount\n").unwrap();
+    let call = ["call", "shelf.wasm", "--init", INIT];
+    let steps = ["add", "(1)", "--repeat=3", "--upgrade=bank.wasm", "--upgrade-args", INIT];
+    let more = ["settings", "echo", "({i})", "--repeat=12", "--calls=calls", "--save=s"];
+    let (printed, _) = succeeds(&[&call[..], &steps, &more].concat(), folder);
+    insta::assert_snapshot!(printed);
+    // The same, one command after the other.
+    let state = ["--state=s", "--save=s"];
+    let (count, _) = succeeds(&["call", "lxzze-o7777-77777-aaaaa-cai", "count", state[0]], folder);
+    assert!(count.starts_with("(4 : nat64)"), "{count}");
+    // Each function of an upgrade, and a failure with what happened before it.
+    let upgrade = ["call", "shelf.wasm", "--init", INIT, "--upgrade=bank.wasm"];
+    let error = fails(&upgrade, folder);
+    assert!(error.contains("bank is installed with arguments of the type"), "{error}");
+    let (printed, _) = succeeds(&[&upgrade[..], &["--upgrade-args", INIT]].concat(), folder);
+    for part in ["upgraded to bank\n", "\ncanister_pre_upgrade ", "\ncanister_post_upgrade "] {
+        assert!(printed.contains(part), "{printed}");
+    }
+    let output = stablebench(&[&call[..], &["add", "(1)", "fail", "add", "(2)"]].concat(), folder);
+    assert_eq!(output.status.code(), Some(2));
+    let (printed, error) = (stdout(&output), stderr(&output));
+    assert!(printed.starts_with("add: (1 : nat64)\n"), "{printed}");
+    assert!(error.contains("fail: "), "{error}");
+    assert_eq!(printed.matches("\n fail ").count(), 1, "{printed}");
+    let error = fails(&call, folder);
+    assert!(error.contains("name a method of the canister; it has add, certificate"), "{error}");
+}
+
+#[test]
+fn an_interface_is_found_where_it_is() {
+    let folder = folder();
+    let folder = folder.path();
+    let data = format!("(data (i32.const 8192) {INTERFACE:?} \"\\00\")");
+    let export =
+        format!("(func (export \"get_candid_pointer\") (result i32) (i32.const 8192)) {data}");
+    write(folder, "exported.wasm", &export);
+    write(folder, "bare.wasm", "");
+    let endless = "(func (export \"get_candid_pointer\") (result i32) (loop (br 0)) unreachable)";
+    write(folder, "endless.wasm", endless);
+    std::fs::write(folder.join("shelf.did"), INTERFACE).unwrap();
+    std::fs::write(folder.join("wrong.did"), "service : {\n  get : () -> nat }").unwrap();
+
+    for module in [&["exported.wasm"][..], &["bare.wasm", "--candid=shelf.did"]] {
+        let call = [&["call"][..], module, &["settings"]].concat();
+        assert!(fails(&call, folder).contains("give them: --init"), "{module:?}");
+        let (reply, _) = succeeds(&[&call[..], &["--init", INIT]].concat(), folder);
+        assert!(reply.starts_with("(record { owner = principal \"aaaaa-aa\"; "), "{reply}");
+    }
+    // Without one, the reply shows its own types, and arguments have those of their text.
+    for module in ["bare.wasm", "endless.wasm"] {
+        let call = ["call", module, "echo", "(5 : nat8, \"a\")"];
+        let (reply, _) = succeeds(&call, folder);
+        assert!(reply.starts_with("(5 : nat8, \"a\")"), "{reply}");
+        let profile = ["profile", "--wasm", module, "--format=folded", "--call"];
+        succeeds(&[&profile[..], &["echo", "(5)"]].concat(), folder);
+        let error = fails(&["call", module, "nothing"], folder);
+        assert!(error.contains("has no method nothing; it has "), "{error}");
+    }
+    let (reply, _) =
+        succeeds(&["call", "bare.wasm", "echo", "--args-hex=4449444c00017d05"], folder);
+    assert!(reply.starts_with("(5 : nat)"), "{reply}");
+    let (reply, _) = succeeds(&["call", "bare.wasm", "echo", "--args-hex=00 ff"], folder);
+    assert!(reply.starts_with("0x00ff"), "{reply}");
+    let long = format!("(\"{}\")", "x".repeat(200_000));
+    std::fs::write(folder.join("long"), &long).unwrap();
+    let (reply, _) = succeeds(&["call", "bare.wasm", "echo", "--args-file=long"], folder);
+    assert!(reply.starts_with(&long), "{}", &reply[..100]);
+    let mut child = command(&["call", "bare.wasm", "echo", "--args-file=-"], folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"DIDL\0\x01\x71\x02hi").unwrap();
+    assert!(stdout(&child.wait_with_output().unwrap()).starts_with("(\"hi\")"));
+
+    let error = fails(&["call", "bare.wasm", "echo", "--candid=wrong.did"], folder);
+    assert!(error.contains("not valid Candid: unexpected token") && error.contains("in line 2"));
+    assert_eq!(error.matches("unexpected token").count(), 1, "{error}");
+    assert!(!error.contains('\u{1b}'), "{error}");
+}
+
+/// One message, with the place and a hint, and without colours.
+#[test]
+fn mistakes_in_arguments_are_marked_once() {
+    let folder = folder();
+    let call = ["call", "shelf.wasm", "--init", INIT, "echo"];
+    for (arguments, marked) in [
+        ("(hi)", "  (hi)\n   ^^"),
+        ("(1, \"a\" \"b\")", "  (1, \"a\" \"b\")\n          ^^^"),
+        ("(1", "  (1\n    ^"),
+    ] {
+        let error = fails(&[&call[..], &[arguments]].concat(), folder.path());
+        assert!(error.contains(marked), "{error}");
+        assert!(error.contains("text is in quotes, as in '(\"hi\", 1)'"), "{error}");
+        assert_eq!(error.matches("not Candid").count(), 1, "{error}");
+        assert!(!error.contains('\u{1b}'), "{error}");
+    }
+    let error = fails(&[&call[..], &["(\"a\")"]].concat(), folder.path());
+    assert!(error.contains("(\"a\") do not fit echo, which takes (nat64): "), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    let error = fails(&call, folder.path());
+    assert!(error.contains("echo takes (nat64); write the values behind it"), "{error}");
+}
+
+#[test]
+fn queries_read_certificates() {
+    let folder = folder();
+    let call = ["call", "shelf.wasm", "--init", INIT, "certify", "certificate"];
+    let (printed, _) = succeeds(&call, folder.path());
+    let size = printed.lines().find_map(|line| line.strip_prefix("certificate: ("));
+    let size = size.and_then(|rest| rest.split_once(" : nat64"));
+    let size: u64 = size.unwrap().0.replace('_', "").parse().unwrap();
+    // A signature of 48 bytes, a tree with the data of 32 bytes, and the names of their parts.
+    assert!((150..400).contains(&size), "{printed}");
+    let profile = ["profile", "--wasm=shelf.wasm", "--init", INIT, "--call", "certificate"];
+    let (printed, _) = succeeds(&profile, folder.path());
+    assert!(printed.contains("ic0.data_certificate_size"), "{printed}");
+}
+
+#[test]
+fn what_canisters_print_is_shown() {
+    let folder = folder();
+    let folder = folder.path();
+    let call = ["call", "shelf.wasm", "--init", INIT];
+    let (_, notes) = succeeds(&[&call[..], &["add", "(1)"]].concat(), folder);
+    assert!(!notes.contains("added"), "{notes}");
+    let shown = ["add", "(1)", "--show-canister-output"];
+    let (_, notes) = succeeds(&[&call[..], &shown].concat(), folder);
+    assert!(notes.contains("shelf: added\n"), "{notes}");
+    let error = fails(&[&call[..], &["fail"]].concat(), folder);
+    let (printed, reject) = error.split_once("shelf: about to fail\nshelf: really\n").unwrap();
+    assert!(!printed.contains("unreachable") && reject.contains("unreachable"), "{error}");
+    // The names of functions, as on the network for a caller that sees the log.
+    assert!(reject.contains("fail"), "{error}");
+    let profile = ["profile", "--wasm=shelf.wasm", "--init", INIT, "--call"];
+    let (_, notes) = succeeds(&[&profile[..], &["fail"]].concat(), folder);
+    assert!(notes.contains("shelf: about to fail\n"), "{notes}");
+}
