@@ -199,8 +199,9 @@ pub enum Command {
     /// Serve canisters on this machine to the Internet Computer's ordinary clients.
     ///
     /// The HTTP interface of the Internet Computer over the embedded replica: dfx, icp and agents
-    /// in any language call the canisters and get exact counts. Prints the URL, the root key, the
-    /// canisters' ids, and first commands.
+    /// in any language call the canisters and get exact counts, and browsers see the answers of
+    /// http_request at http://ID.localhost:PORT. Prints the URL, the canisters' ids, first commands, and
+    /// the root key.
     #[command(after_help = examples::SERVE)]
     Serve(ServeArgs),
     /// Serve the tests of canisters as a PocketIC server does.

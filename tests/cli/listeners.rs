@@ -7,7 +7,10 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 
 use crate::command;
-use crate::serve::{COUNTER, module};
+use crate::serve::{WEBSITE, module};
+
+/// The first canister of `serve`.
+const FIRST: &str = "lxzze-o7777-77777-aaaaa-cai";
 
 /// A server, until it is dropped.
 struct Running(Child);
@@ -78,9 +81,9 @@ fn answer(address: SocketAddr, lines: &[&str], body: &str) -> String {
 #[test]
 fn no_listener_answers_foreign_pages() {
     let directory = tempfile::tempdir().unwrap();
-    module(directory.path(), "counter.wasm", COUNTER);
+    module(directory.path(), "website.wasm", WEBSITE);
     for (arguments, sockets) in [
-        (&["serve", "counter.wasm", "--port=0", "--pocket-ic=0"][..], 4),
+        (&["serve", "website.wasm", "--port=0", "--pocket-ic=0"][..], 4),
         (&["pocket-ic", "--port=0"], 3),
     ] {
         let (server, pocket_ic) = start(arguments, directory.path());
@@ -104,16 +107,19 @@ fn no_listener_answers_foreign_pages() {
                 let (line, host) = (format!("GET {path} HTTP/1.1"), format!("host: {host}:{port}"));
                 answer(address, &[&[&*line, &host], more].concat(), "")
             };
-            for path in ["/api/v2/status", "/status", "/", "/nothing", "/_/topology"] {
-                for host in ["localhost", "127.0.0.1", "[::1]", "x.localhost"] {
+            let canister = format!("/?canisterId={FIRST}");
+            for path in ["/api/v2/status", "/status", "/", "/nothing", "/_/topology", &canister] {
+                let named = format!("{FIRST}.localhost");
+                for host in ["localhost", "127.0.0.1", "[::1]", "x.localhost", &named] {
                     let here = get(path, host, &[]);
                     assert!(!here.starts_with("HTTP/1.1 403 "), "{address} {path} {host}: {here}");
                     let own = get(path, host, &["origin: http://x.localhost:3000"]);
                     assert!(!own.starts_with("HTTP/1.1 403 "), "{address} {path}: {own}");
                 }
                 for (host, more) in [
+                    (&*format!("{FIRST}.rebound.example"), &[][..]),
                     // A page whose name resolves to this machine needs no Origin.
-                    ("rebound.example", &[][..]),
+                    ("rebound.example", &[]),
                     ("127.0.0.1.rebound.example", &[]),
                     ("localhost.rebound.example", &[]),
                     ("0.0.0.0", &[]),

@@ -25,6 +25,11 @@ pub const COUNTER: &str = r#"(module
         (call $tell))
     (export "canister_query get" (func $tell)))"#;
 
+/// Answers browsers.
+pub const WEBSITE: &str = r#"(module
+    (import "ic0" "msg_reply" (func $reply))
+    (func (export "canister_query http_request") (call $reply)))"#;
+
 pub fn module(directory: &Path, name: &str, text: &str) {
     std::fs::write(directory.join(name), wat::parse_str(text).unwrap()).unwrap();
 }
@@ -98,6 +103,32 @@ fn a_saved_canister_is_served_again() {
     assert!(stderr(&other).contains("contains a canister with another module than other"));
     let server = Server::start(&arguments, directory);
     assert_eq!(count(&server, "get"), 4);
+}
+
+#[test]
+fn the_start_shows_addresses_what_to_type_and_the_key_once() {
+    let directory = tempfile::tempdir().unwrap();
+    module(directory.path(), "counter.wasm", COUNTER);
+    module(directory.path(), "website.wasm", WEBSITE);
+    let server = Server::start(&["counter.wasm", "website.wasm"], directory.path());
+    let (url, port) = (format!("http://{}", server.address), server.address.port());
+    let [counter, website] = server.canisters.as_slice() else { panic!("{}", server.printed) };
+    let calls = [counter, website].map(|id| {
+        format!(
+            "icp canister call {id} METHOD '(…)' -n {url} -k fetch\n\
+             dfx canister call --network {url} --identity anonymous {id} METHOD '(…)'\n"
+        )
+    });
+    let expected = format!(
+        "URL       {url}\n\
+         counter   {counter}\n\
+         website   {website}  http://{website}.localhost:{port}/\n\
+         \n{}\n{}\n\
+         root key  {}\n",
+        calls[0], calls[1], server.root_key
+    );
+    assert_eq!(server.printed, expected);
+    assert_eq!(server.root_key.len(), 266);
 }
 
 #[test]

@@ -14,6 +14,8 @@ pub struct Server {
     pub root_key: String,
     /// The canisters in the order of the arguments.
     pub canisters: Vec<String>,
+    /// All that it printed at its start.
+    pub printed: String,
     /// The options `--replica` and `--canister` of all canisters.
     target: Vec<String>,
 }
@@ -29,18 +31,25 @@ impl Server {
     pub fn of(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let (mut url, mut root_key, mut canisters) = (String::new(), String::new(), Vec::new());
+        let mut printed = String::new();
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
             let line = line.unwrap();
+            printed += &line;
+            printed.push('\n');
             let words: Vec<&str> = line.split_whitespace().collect();
             match words.as_slice() {
                 ["URL", found] => url = (*found).to_owned(),
-                ["root", "key", found] => root_key = (*found).to_owned(),
-                [_, id] => canisters.push((*id).to_owned()),
-                _ => break,
+                // The last line.
+                ["root", "key", found] => {
+                    root_key = (*found).to_owned();
+                    break;
+                }
+                [_, id] | [_, id, _] => canisters.push((*id).to_owned()),
+                _ => {}
             }
         }
         let address = url.strip_prefix("http://").unwrap().parse().unwrap();
-        let mut server = Self { child, address, root_key, canisters, target: Vec::new() };
+        let mut server = Self { child, address, root_key, canisters, printed, target: Vec::new() };
         server.target.push(server.replica());
         server.target.extend(server.canisters.iter().map(|id| format!("--canister={id}")));
         server

@@ -15,15 +15,15 @@ use std::time::{Duration, Instant};
 
 use candid::Principal;
 use stablebench_replica::subnet::{Borrowed, Halt, MessageId, Part, Status, Subnet};
-use stablebench_replica::{Canister, CustomSection, EntryPoint};
+use stablebench_replica::{Canister, CustomSection, EntryPoint, MethodKind};
 use tokio::sync::Semaphore;
 
 use crate::clock;
 use crate::directory::{Directory, Listed};
 use crate::ingress::Ingress;
 use crate::keys::Keys;
-use crate::limits::{MAX_CANISTERS, MAX_LARGE_BODIES, MAX_WAITING};
-use crate::message::Message;
+use crate::limits::{MAX_CANISTERS, MAX_GATEWAY_REQUESTS, MAX_LARGE_BODIES, MAX_WAITING};
+use crate::message::{HTTP_REQUEST, Message};
 use crate::outcome::{Rejected, with_converter};
 use crate::queue::{Compilation, MemoryPermit, Open, Queue, Task, Work};
 use crate::system::{self, System};
@@ -96,6 +96,8 @@ pub struct ModuleInfo {
     pub hash: [u8; 32],
     /// `true` if it inspects messages before they are admitted.
     pub inspects: bool,
+    /// `true` if it answers browsers.
+    pub answers_http: bool,
     /// The custom sections `icp:public …` and `icp:private …` by name.
     pub sections: Arc<BTreeMap<String, CustomSection>>,
 }
@@ -105,6 +107,11 @@ impl Info {
         let module = canister.module().map(|module| ModuleInfo {
             hash: module.hash(),
             inspects: module.info().has(EntryPoint::InspectMessage),
+            answers_http: module
+                .info()
+                .methods
+                .iter()
+                .any(|method| method.name == HTTP_REQUEST && method.kind != MethodKind::Update),
             sections: Arc::new(module.info().custom_sections.clone()),
         });
         let controllers = canister.settings().controllers.clone();
@@ -120,6 +127,8 @@ pub struct Host {
     pub ingress: Ingress,
     /// One permit for each byte of large messages that is still free.
     pub memory: Arc<Semaphore>,
+    /// Places for requests of gateways. Each that is answered needs a thread.
+    pub gateway_requests: Arc<Semaphore>,
     /// The messages that wait for the driver.
     pub queue: Mutex<Queue>,
     /// Calls that are executed.
@@ -184,6 +193,7 @@ impl Host {
             keys,
             ingress: Ingress::default(),
             memory: Arc::new(Semaphore::new(MAX_LARGE_BODIES)),
+            gateway_requests: Arc::new(Semaphore::new(MAX_GATEWAY_REQUESTS)),
             queue: Mutex::default(),
             open: Mutex::default(),
             system,

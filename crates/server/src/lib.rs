@@ -103,6 +103,13 @@ impl Server {
         self.0.infos().into_iter().map(|(id, info)| (id, info.version)).collect()
     }
 
+    /// Returns the canisters that answer browsers.
+    pub fn websites(&self) -> Vec<Principal> {
+        let answers = |info: &host::Info| info.module.as_ref().is_some_and(|it| it.answers_http);
+        let infos = self.0.infos();
+        infos.into_iter().filter(|(_, info)| answers(info)).map(|(id, _)| id).collect()
+    }
+
     /// Returns a copy of the subnet when no message runs. Those that arrive wait meanwhile.
     pub fn fork(&self) -> Subnet {
         self.0.exclusively(|subnet| subnet.fork())
@@ -123,7 +130,7 @@ impl Server {
         listener: Listener,
         stop: impl Future<Output = ()>,
     ) -> io::Result<()> {
-        let router = http::router(Arc::clone(&self.0));
+        let router = http::with_gateway(Arc::clone(&self.0));
         connections::serve(listener, router, connections::Limits::default(), stop).await
     }
 

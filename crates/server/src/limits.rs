@@ -28,6 +28,14 @@ limits! {
     MAX_CALLS = 500_000, Count;
     /// replies of a subnet that are kept; the oldest are dropped
     MAX_REPLIES = 256 << 20, Bytes;
+    /// requests of browsers to canisters that are read or answered at a time; others wait
+    MAX_GATEWAY_REQUESTS = 64, Count;
+    /// the body of such a request
+    MAX_GATEWAY_REQUEST = 2 << 20, Bytes;
+    /// a canister's response in parts
+    MAX_GATEWAY_RESPONSE = 256 << 20, Bytes;
+    /// parts of such a response
+    MAX_PARTS = 10_000, Count;
     /// canisters of `serve`
     MAX_CANISTERS = 1_000, Count;
     /// PocketIC: instances at a time
@@ -58,14 +66,6 @@ limits! {
     MAX_GATEWAYS = 256, Count;
     /// PocketIC: HTTP gateways of an instance
     MAX_INSTANCE_GATEWAYS = 16, Count;
-    /// PocketIC: requests of an instance's gateways that are read or answered at a time; others wait
-    MAX_GATEWAY_REQUESTS = 64, Count;
-    /// PocketIC: a request to a canister through a gateway
-    MAX_GATEWAY_REQUEST = 2 << 20, Bytes;
-    /// PocketIC: a canister's response in parts through a gateway
-    MAX_GATEWAY_RESPONSE = 256 << 20, Bytes;
-    /// PocketIC: parts of such a response
-    MAX_PARTS = 10_000, Count;
 }
 
 #[cfg(test)]

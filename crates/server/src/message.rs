@@ -36,6 +36,9 @@ impl Message {
     }
 }
 
+/// The query of a canister that answers browsers.
+pub const HTTP_REQUEST: &str = "http_request";
+
 /// The only query of the management canister that is no update.
 const LOGS: &str = "fetch_canister_logs";
 

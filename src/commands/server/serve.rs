@@ -120,7 +120,6 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     let environment = Environment::read(&args.environment)?;
     let listener = bind(args)?;
     let pocket_ic = pocket_ic_server(args, &output.progress)?;
-    let url = url(listener.address());
     let (replica, cache) = embedded(&args.replica, &output.progress)?;
     let saved_at = state.as_ref().map(State::path).filter(|path| path.exists());
     let (mut subnet, listed) = match saved_at {
@@ -155,8 +154,8 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     let server = Server::of(subnet);
     // From here on Ctrl-C stops the server in order.
     interrupt::listen()?;
-    let pocket_ic_url = pocket_ic.as_ref().map(|(_, listener)| self::url(listener.address()));
-    print(&announced(&url, pocket_ic_url.as_deref(), server.root_key(), &served))?;
+    let of_pocket_ic = pocket_ic.as_ref().map(|(_, listener)| listener.address());
+    print(&announced(listener.address(), of_pocket_ic, &server, &served))?;
     output.progress.note("Ctrl-C stops the server");
     let keeper = state.map(|state| Keeper::start(state, server.clone())).transpose()?;
     let answered = answer(&server, listener, pocket_ic, cache.as_ref());
@@ -272,19 +271,27 @@ fn installed(
     Ok(id)
 }
 
+/// What a server prints at its start: where it is, what it serves, and what to type.
 fn announced(
-    url: &str,
-    pocket_ic: Option<&str>,
-    root_key: &[u8],
+    address: SocketAddr,
+    pocket_ic: Option<SocketAddr>,
+    server: &Server,
     served: &[(String, Principal)],
 ) -> String {
-    let key: String = root_key.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut text = format!("URL       {url}\nroot key  {key}\n");
-    if let Some(url) = pocket_ic {
-        let _ = writeln!(text, "PocketIC  {url}");
+    let url = url(address);
+    let mut text = format!("URL       {url}\n");
+    if let Some(address) = pocket_ic {
+        let _ = writeln!(text, "PocketIC  {}", self::url(address));
     }
-    for (name, id) in served {
-        let _ = writeln!(text, "{name:<9} {id}");
+    let websites = server.websites();
+    let others = websites.iter().filter(|id| served.iter().all(|(_, served)| served != *id));
+    let others = others.map(|id| ("saved", id));
+    for (name, id) in served.iter().map(|(name, id)| (name.as_str(), id)).chain(others) {
+        let _ = write!(text, "{name:<9} {id}");
+        if websites.contains(id) {
+            let _ = write!(text, "  {}", website(address, id));
+        }
+        text.push('\n');
     }
     for (name, id) in served {
         let call = match canisters::Source::named(name) {
@@ -294,11 +301,22 @@ fn announced(
         };
         let _ = write!(
             text,
-            "\nicp canister call {id} {call} -n {url} -k {key}\n\
+            "\nicp canister call {id} {call} -n {url} -k fetch\n\
              dfx canister call --network {url} --identity anonymous {id} {call}\n"
         );
     }
+    let _ = writeln!(text, "\nroot key  {}", hex::encode(server.root_key()));
     text
+}
+
+/// Returns the address of a canister for browsers, which resolve `localhost` by themselves.
+fn website(address: SocketAddr, id: &Principal) -> String {
+    let ip = address.ip();
+    let is_localhost = ip == Ipv4Addr::LOCALHOST || ip == Ipv6Addr::LOCALHOST;
+    match is_localhost || ip.is_unspecified() {
+        true => format!("http://{id}.localhost:{}/", address.port()),
+        false => format!("{}/?canisterId={id}", url(address)),
+    }
 }
 
 fn access(args: &ServeArgs) -> Access {

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, HttpBody};
+use axum::body::{Body, HttpBody, to_bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderValue, StatusCode, header};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -30,7 +30,7 @@ const SMALL: usize = 64 << 10;
 /// The time limit for the next part of a body.
 const PAUSE: Duration = Duration::from_secs(10);
 /// The time limit for a whole body, including the wait for a permit.
-const WHOLE: Duration = Duration::from_secs(30);
+pub const WHOLE: Duration = Duration::from_secs(30);
 
 /// A CBOR body and its memory permit.
 pub struct Received {
@@ -51,6 +51,14 @@ impl FromRequest<Arc<Host>> for Received {
         let read = read(request.into_body(), &host.memory, PAUSE);
         timeout(WHOLE, read).await.unwrap_or_else(|_| Err(slow(WHOLE)))
     }
+}
+
+/// Reads a body whose memory is limited by the caller.
+pub async fn read_at_most(body: Body, most: usize, time: Duration) -> Result<Vec<u8>, Refusal> {
+    let read = timeout(time, to_bytes(body, most)).await.map_err(|_| slow(time))?;
+    let bytes =
+        read.map_err(|error| Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error.to_string()))?;
+    Ok(bytes.into())
 }
 
 async fn read(
@@ -159,6 +167,19 @@ mod tests {
         assert_eq!(status(Body::new(Stalled(MAX + 1)), &available).await, 413);
         assert_eq!(status(Body::from(vec![0; MAX + 1]), &available).await, 413);
         assert_eq!(status(Body::from(vec![0; MAX]), &available).await, 200);
+    }
+
+    #[tokio::test]
+    async fn a_stalled_body_of_a_gateway_is_refused() {
+        let status = async |body: Body| match read_at_most(body, MAX, SHORT).await {
+            Ok(_) => 200,
+            Err(refusal) => refusal.status.as_u16(),
+        };
+        for bytes in [0, 1] {
+            assert_eq!(status(Body::new(Stalled(bytes))).await, 408, "{bytes}");
+        }
+        assert_eq!(status(Body::from(vec![0; MAX + 1])).await, 413);
+        assert_eq!(status(Body::from(vec![0; MAX])).await, 200);
     }
 
     #[tokio::test]

@@ -9,16 +9,23 @@
 //!   POST /api/v4/subnet/ID/call                  creates canisters
 //!   POST /api/{v2,v3}/subnet/ID/read_state
 //! ```
+//!
+//! Other requests that name a canister are answered by it, through the gateway.
 
 mod api;
 mod body;
+pub mod gateway;
+mod named;
 mod page;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::error_handling::HandleErrorLayer;
+use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::Response;
 use axum::routing::{get, post};
 use tower::limit::GlobalConcurrencyLimitLayer;
 use tower::load_shed::LoadShedLayer;
@@ -29,7 +36,27 @@ use crate::host::Host;
 use crate::limits::MAX_REQUESTS;
 use crate::wire::Refusal;
 
-/// Returns the router for a subnet.
+/// Returns the router of a server: the Internet Computer's interface and the gateway of a subnet.
+pub fn with_gateway(host: Arc<Host>) -> Router {
+    router(Arc::clone(&host)).layer(middleware::from_fn_with_state(host, gateway_or_interface))
+}
+
+/// Lets canisters answer the requests that name one and are not for the Internet Computer's interface.
+async fn gateway_or_interface(
+    State(host): State<Arc<Host>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let uri = request.uri();
+    match named::canister(uri, request.headers()) {
+        Some(id) if !uri.path().starts_with("/api/") && !page::describes(&host, &id, uri) => {
+            gateway::answer(host, request).await
+        }
+        _ => next.run(request).await,
+    }
+}
+
+/// Returns the router of the Internet Computer's interface of a subnet.
 pub fn router(host: Arc<Host>) -> Router {
     let limits = ServiceBuilder::new()
         .layer(HandleErrorLayer::new(overloaded))

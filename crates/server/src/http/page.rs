@@ -1,16 +1,19 @@
 //! `GET /`: a description for people. The addresses that dfx prints for a canister lead here.
 //!
 //! ```text
-//!   /?canisterId=INTERFACE&id=ID     describes the canister ID
-//!   /?canisterId=ID                  describes the canister ID
+//!   /?id=ID                          describes the canister ID
+//!   /?canisterId=INTERFACE&id=ID     the same, if there is no canister INTERFACE here
+//!   /?canisterId=ID                  the same, if the canister ID does not answer browsers
 //!   /                                lists the canisters
 //! ```
+//!
+//! A host name can name the canister, too.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
-use axum::http::{StatusCode, header};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use candid::Principal;
 use stablebench_replica::Visibility;
@@ -18,6 +21,7 @@ use stablebench_replica::subnet::Status;
 use stablebench_replica::text::steers;
 
 use super::api::principal;
+use super::named::canister;
 use crate::host::{Host, Info};
 use crate::wire::Refusal;
 
@@ -27,14 +31,15 @@ const MAX: usize = 100;
 /// Answers `GET /`.
 pub async fn page(
     State(host): State<Arc<Host>>,
-    RawQuery(query): RawQuery,
+    uri: Uri,
+    headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let query = query.unwrap_or_default();
-    let named =
-        |key: &str| query.split('&').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
-    let text = match named("id").or_else(|| named("canisterId")) {
+    let described = match described(&uri).or_else(|| parameter(&uri, "canisterId")) {
+        Some(id) => Some(principal(id)?),
+        None => canister(&uri, &headers),
+    };
+    let text = match described {
         Some(id) => {
-            let id = principal(id)?;
             let info = host.info(&id).ok_or_else(|| {
                 Refusal::new(StatusCode::NOT_FOUND, format!("There is no canister {id} here."))
             })?;
@@ -48,6 +53,23 @@ pub async fn page(
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
     Ok((headers, text).into_response())
+}
+
+/// Returns `true` if this page answers a request that names a canister.
+pub fn describes(host: &Host, id: &Principal, uri: &Uri) -> bool {
+    uri.path() == "/"
+        && match host.info(id) {
+            Some(info) => !info.module.as_ref().is_some_and(|module| module.answers_http),
+            None => described(uri).is_some(),
+        }
+}
+
+fn described(uri: &Uri) -> Option<&str> {
+    parameter(uri, "id")
+}
+
+fn parameter<'a>(uri: &'a Uri, key: &str) -> Option<&'a str> {
+    uri.query()?.split('&').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='))
 }
 
 fn list(host: &Host) -> String {
@@ -85,7 +107,7 @@ fn about(id: &Principal, info: &Info) -> String {
         text,
         "\nThere is no page to call it from. Call it with a client, such as dfx or icp:\n\n  \
          dfx canister call --network URL {id} METHOD '(…)'\n  icp canister call {id} METHOD '(…)' \
-         -n URL -k ROOT_KEY"
+         -n URL -k fetch"
     );
     text
 }

@@ -1,28 +1,17 @@
-//! HTTP gateways: canisters of an instance answer browsers.
+//! HTTP gateways of instances.
 //!
 //! ```text
 //!   /api/…                     the Internet Computer's HTTP interface of the instance
 //!   /_/{topology, dashboard}   as below the instance
-//!   anything else              http_request of the canister that the host name, the query or the
-//!                              referring page names; http_request_update if it asks for that
+//!   anything else              the answer of a canister
 //! ```
-//!
-//! The gateway is part of the server, so it does not verify certificates of responses.
-//!
-//! A response in parts ends early if its client leaves.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use axum::body::to_bytes;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
-use candid::types::Label;
-use candid::types::value::{IDLArgs, IDLValue};
-use candid::{CandidType, Deserialize, Encode, Principal, Reserved};
-use stablebench_replica::decoding::{decode_one, decode_untyped};
 use tokio::sync::oneshot;
 
 use super::failure::Failed;
@@ -35,7 +24,10 @@ use super::types::{
 };
 use crate::access::Guard;
 use crate::connections::{self, Listener};
-use crate::limits::{MAX_GATEWAY_REQUEST, MAX_GATEWAY_RESPONSE, MAX_PARTS};
+use crate::host::Host;
+use crate::http::gateway::{Backend, answer, bad};
+use crate::message::Message;
+use crate::wire::Refusal;
 
 /// Starts a gateway.
 ///
@@ -129,209 +121,45 @@ async fn handle(State(served): State<Served>, request: Request) -> Response {
             let path = path.to_owned();
             forward(&instance, &path, request).await
         }
-        _ => match answer(instance, request).await {
-            Ok(response) => response,
-            Err((status, text)) => (status, text + "\n").into_response(),
-        },
+        _ => answer(instance, request).await,
     }
 }
 
-#[derive(CandidType, Deserialize)]
-struct HttpRequest {
-    method: String,
-    url: String,
-    headers: Vec<(String, String)>,
-    #[serde(with = "serde_bytes")]
-    body: Vec<u8>,
-    certificate_version: Option<u16>,
-}
-
-#[derive(CandidType, Deserialize)]
-struct HttpResponse {
-    status_code: u16,
-    headers: Vec<(String, String)>,
-    #[serde(with = "serde_bytes")]
-    body: Vec<u8>,
-    upgrade: Option<bool>,
-    streaming_strategy: Option<Reserved>,
-}
-
-type Refusal = (StatusCode, String);
-
-/// Lets the canister answer that a request names.
-async fn answer(instance: Arc<Instance>, request: Request) -> Result<Response, Refusal> {
-    let (parts, body) = request.into_parts();
-    let canister = canister(&parts.uri, &parts.headers).ok_or_else(|| {
-        let text = "The request names no canister: use http://ID.localhost, or ?canisterId=ID.";
-        (StatusCode::BAD_REQUEST, text.to_owned())
-    })?;
-    if !instance.host.directory().hosts(&canister) {
-        return Err((StatusCode::NOT_FOUND, "404 - canister not found".to_owned()));
+impl Backend for Arc<Instance> {
+    fn host(&self) -> &Host {
+        &self.host
     }
-    let place = Arc::clone(&instance.gateway_requests).acquire_owned().await;
-    let place = place.map_err(|error| (StatusCode::BAD_GATEWAY, error.to_string()))?;
-    let body = to_bytes(body, MAX_GATEWAY_REQUEST).await;
-    let body = body.map_err(|error| (StatusCode::PAYLOAD_TOO_LARGE, error.to_string()))?;
-    let headers = parts.headers.iter();
-    let request = HttpRequest {
-        method: parts.method.to_string(),
-        url: parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
-        headers: headers
-            .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
-            .collect(),
-        body: body.to_vec(),
-        certificate_version: Some(2),
-    };
-    // It is dropped with this future if the client leaves.
-    let client = Arc::new(());
-    let waiting = Arc::downgrade(&client);
-    let asked = tokio::task::spawn_blocking(move || {
-        // Kept until the canister has answered, also if the client leaves before.
-        let _place = place;
-        ask(&instance, canister, &request, &waiting)
-    })
-    .await;
-    drop(client);
-    let response = asked.map_err(|error| (StatusCode::BAD_GATEWAY, error.to_string()))??;
-    let status = StatusCode::from_u16(response.status_code);
-    let status = status.map_err(|error| (StatusCode::BAD_GATEWAY, error.to_string()))?;
-    let mut headers = HeaderMap::new();
-    for (name, value) in response.headers {
-        let name = HeaderName::try_from(name);
-        // The body is sent as a whole, with its own length.
-        if let (Ok(name), Ok(value)) = (name, HeaderValue::try_from(value))
-            && name != header::CONTENT_LENGTH
-            && name != header::TRANSFER_ENCODING
-        {
-            headers.append(name, value);
-        }
+
+    fn query(&self, message: Message) -> Result<Vec<u8>, Refusal> {
+        replied(Instance::query(self, &call(message)))
     }
-    Ok((status, headers, response.body).into_response())
+
+    fn update(&self, message: Message) -> Result<Vec<u8>, Refusal> {
+        replied(self.execute(call(message)))
+    }
 }
 
-/// Returns the canister that a request names.
-fn canister(uri: &Uri, headers: &HeaderMap) -> Option<Principal> {
-    let from_host = |host: &str| Principal::from_text(host.split('.').next()?).ok();
-    let from_query = |query: &str| {
-        let named = query.split('&').find_map(|pair| pair.strip_prefix("canisterId="));
-        Principal::from_text(named?).ok()
-    };
-    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    let host = text(header::HOST).or(uri.host()).and_then(from_host);
-    let referer = || text(header::REFERER)?.parse::<Uri>().ok();
-    host.or_else(|| from_query(uri.query()?))
-        .or_else(|| from_host(referer()?.host()?))
-        .or_else(|| from_query(referer()?.query()?))
-}
-
-fn ask(
-    instance: &Instance,
-    canister: Principal,
-    request: &HttpRequest,
-    client: &Weak<()>,
-) -> Result<HttpResponse, Refusal> {
-    let bad = |what: &dyn std::fmt::Display| (StatusCode::BAD_GATEWAY, what.to_string());
-    let argument = Encode!(request).map_err(|error| bad(&error))?;
-    let reply = send(instance, canister, "http_request", argument.clone(), false)?;
-    let decode = |reply: &[u8]| decode_one::<HttpResponse>(reply).map_err(|error| bad(&error));
-    let mut response = decode(&reply)?;
-    let mut whole = reply;
-    if response.upgrade == Some(true) {
-        whole = send(instance, canister, "http_request_update", argument, true)?;
-        response = decode(&whole)?;
-    }
-    if response.streaming_strategy.is_some() {
-        let mut next = strategy(&whole);
-        let mut parts = 0;
-        while let Some((canister, method, token)) = next {
-            if client.strong_count() == 0 {
-                return Err(bad(&"The client has left."));
-            }
-            parts += 1;
-            if parts > MAX_PARTS {
-                return Err(bad(&format!("The response has more than {MAX_PARTS} parts.")));
-            }
-            let argument = IDLArgs::new(&[token]).to_bytes().map_err(|error| bad(&error))?;
-            let part = send(instance, canister, &method, argument, false)?;
-            let (body, token) = streamed(&part).ok_or_else(|| bad(&"A part cannot be decoded."))?;
-            response.body.extend(body);
-            if response.body.len() > MAX_GATEWAY_RESPONSE {
-                return Err(bad(&format!(
-                    "The response has more than {MAX_GATEWAY_RESPONSE} bytes."
-                )));
-            }
-            next = token.map(|token| (canister, method, token));
-        }
-    }
-    Ok(response)
-}
-
-fn send(
-    instance: &Instance,
-    canister: Principal,
-    method: &str,
-    payload: Vec<u8>,
-    update: bool,
-) -> Result<Vec<u8>, Refusal> {
-    let call = CanisterCall {
-        sender: Principal::anonymous(),
+fn call(message: Message) -> CanisterCall {
+    let Message { sender, canister, method, argument } = message;
+    CanisterCall {
+        sender,
         canister_id: canister,
         effective_principal: EffectivePrincipal::CanisterId(canister),
-        method: method.to_owned(),
-        payload,
+        method,
+        payload: argument,
         sender_info: None,
-    };
-    let result = match update {
-        true => instance.execute(call),
-        false => instance.query(&call),
-    };
+    }
+}
+
+fn replied(result: Result<CanisterResult, Failed>) -> Result<Vec<u8>, Refusal> {
     match result {
         Ok(CanisterResult::Ok(reply)) => Ok(reply),
-        Ok(CanisterResult::Err(reject)) => Err((StatusCode::BAD_GATEWAY, reject.text())),
+        Ok(CanisterResult::Err(reject)) => Err(bad(&reject.text())),
         Err(failed) => {
-            let (status, text) = Failed::into_parts(failed);
-            Err((status, text))
+            let (status, text) = failed.into_parts();
+            Err(Refusal::new(status, text))
         }
     }
-}
-
-/// Returns the field of a record.
-fn field(value: IDLValue, name: &str) -> Option<IDLValue> {
-    let IDLValue::Record(fields) = value else { return None };
-    let wanted = Label::Named(name.to_owned());
-    fields.into_iter().find(|field| field.id == wanted).map(|field| field.val)
-}
-
-fn some(value: IDLValue) -> Option<IDLValue> {
-    match value {
-        IDLValue::Opt(value) => Some(*value),
-        _ => None,
-    }
-}
-
-/// Returns the query that streams the rest of a response, and its argument.
-fn strategy(reply: &[u8]) -> Option<(Principal, String, IDLValue)> {
-    let response = decode_untyped(reply).ok()?.args.into_iter().next()?;
-    let IDLValue::Variant(strategy) = some(field(response, "streaming_strategy")?)? else {
-        return None;
-    };
-    let callback = strategy.0.val;
-    let IDLValue::Func(canister, method) = field(callback.clone(), "callback")? else {
-        return None;
-    };
-    Some((canister, method, field(callback, "token")?))
-}
-
-/// Returns a part of a response and the argument for the next one.
-fn streamed(reply: &[u8]) -> Option<(Vec<u8>, Option<IDLValue>)> {
-    #[derive(CandidType, Deserialize)]
-    struct Part {
-        #[serde(with = "serde_bytes")]
-        body: Vec<u8>,
-    }
-    let part = decode_one::<Part>(reply).ok()?;
-    let value = decode_untyped(reply).ok()?.args.into_iter().next()?;
-    Some((part.body, field(value, "token").and_then(some)))
 }
 
 #[cfg(test)]
@@ -339,8 +167,8 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use axum::body::Body;
-    use axum::http::Request as Head;
-    use candid::{Func, define_function};
+    use axum::http::{Request as Head, StatusCode};
+    use candid::{CandidType, Encode, Func, Principal, define_function};
     use ic_management_canister_types::{
         CanisterInstallMode, InstallCodeArgs, ProvisionalCreateCanisterWithCyclesArgs,
     };
@@ -485,7 +313,7 @@ mod tests {
         until("no part is asked for", || Arc::strong_count(&instance) > idle).await;
         tokio::time::sleep(Duration::from_millis(500)).await;
         assert!(Arc::strong_count(&instance) > idle, "the response has ended");
-        let places = || instance.gateway_requests.available_permits();
+        let places = || instance.host.gateway_requests.available_permits();
         assert_eq!(places(), MAX_GATEWAY_REQUESTS - 1);
         drop(client);
         until("parts are asked for", || Arc::strong_count(&instance) == idle).await;

@@ -31,7 +31,7 @@ use crate::clock;
 use crate::driver;
 use crate::host::{Host, Pace, lock};
 use crate::ingress::Registered;
-use crate::limits::{MAX_CALL, MAX_GATEWAY_REQUESTS, MAX_INSTANCE_CANISTERS, MAX_STABLE_READ};
+use crate::limits::{MAX_CALL, MAX_INSTANCE_CANISTERS, MAX_STABLE_READ};
 use crate::queue::Open;
 
 /// The most rounds in which the answer to a message is awaited.
@@ -61,8 +61,6 @@ pub struct Instance {
     replicas: Replicas,
     /// The turn of an operation: they are executed one after the other.
     pub turn: Semaphore,
-    /// Places for requests of gateways. Each that is answered needs a thread.
-    pub gateway_requests: Arc<Semaphore>,
 }
 
 impl Instance {
@@ -120,7 +118,6 @@ impl Instance {
             next_time: Mutex::default(),
             replicas: replicas.clone(),
             turn: Semaphore::new(1),
-            gateway_requests: Arc::new(Semaphore::new(MAX_GATEWAY_REQUESTS)),
         })
     }
 

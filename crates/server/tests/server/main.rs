@@ -13,6 +13,7 @@ mod bounded;
 mod calls;
 mod clients;
 mod fuzzing;
+mod gateway;
 mod hostile;
 mod management;
 mod motoko;

@@ -1,0 +1,287 @@
+//! The HTTP gateway: canisters answer browsers.
+//!
+//! ```text
+//!   http_request               a query of the canister that the host name, the query of the address
+//!                              or the referring page names
+//!   http_request_update        an update with the same argument, if the canister asks for that
+//!   the method that the        queries for the other parts of a response
+//!   response names
+//! ```
+//!
+//! The gateway is part of the server, so it does not verify certificates of responses, and the
+//! domain `raw` changes nothing.
+//!
+//! A response in parts ends early if its client leaves.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use candid::types::Label;
+use candid::types::value::{IDLArgs, IDLValue};
+use candid::{CandidType, Deserialize, Encode, Principal, Reserved};
+use ic_transport_types::RequestId;
+use sha2::{Digest, Sha256};
+use stablebench_replica::decoding::{decode_one, decode_untyped};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use super::body;
+use super::named::canister;
+use crate::clock::MINUTE;
+use crate::host::Host;
+use crate::ingress::Finished;
+use crate::limits::{MAX_GATEWAY_REQUEST, MAX_GATEWAY_RESPONSE, MAX_PARTS};
+use crate::message::{HTTP_REQUEST, Message};
+use crate::messages::{self, Sent};
+use crate::outcome::{Outcome, Rejected};
+use crate::wire::Refusal;
+
+/// The update that a request becomes if the canister asks for that.
+const UPDATE: &str = "http_request_update";
+/// Nanoseconds for which an answer is awaited.
+const LIFE: u64 = 5 * MINUTE;
+
+/// What is behind a gateway.
+pub trait Backend: Clone + Send + 'static {
+    /// The host of the canisters.
+    fn host(&self) -> &Host;
+
+    /// Executes a query, and returns its reply.
+    ///
+    /// # Errors
+    ///
+    /// If the query is rejected, or not executed.
+    fn query(&self, message: Message) -> Result<Vec<u8>, Refusal>;
+
+    /// Executes an update, and returns its reply.
+    ///
+    /// # Errors
+    ///
+    /// If the update is rejected, or not executed.
+    fn update(&self, message: Message) -> Result<Vec<u8>, Refusal>;
+}
+
+impl Backend for Arc<Host> {
+    fn host(&self) -> &Host {
+        self
+    }
+
+    fn query(&self, message: Message) -> Result<Vec<u8>, Refusal> {
+        let answered = messages::query(self, message, None).map_err(Refusal::too_many)?;
+        replied(wait(answered)?)
+    }
+
+    fn update(&self, message: Message) -> Result<Vec<u8>, Refusal> {
+        static SENT: AtomicU64 = AtomicU64::new(0);
+        let number = SENT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        let hash: [u8; 32] = Sha256::digest([b"gateway".as_slice(), &number].concat()).into();
+        let id = RequestId::new(&hash);
+        let expiry = self.now().saturating_add(LIFE);
+        let waiting = match messages::call(self, id, expiry, message, None) {
+            Sent::Rejected(rejected) => return replied(Err(rejected)),
+            Sent::Full(full) => return Err(Refusal::too_many(full)),
+            Sent::Waiting(waiting) => waiting,
+        };
+        match waiting.map(wait).transpose()? {
+            Some(Finished::NotAdmitted(rejected)) => replied(Err(rejected)),
+            Some(Finished::Certified) | None => match self.ingress.outcome(&id) {
+                Some(outcome) => replied(outcome),
+                None => Err(bad(&"The reply was dropped.")),
+            },
+        }
+    }
+}
+
+/// Waits for an answer on a thread for blocking work.
+fn wait<T: Send + 'static>(answered: oneshot::Receiver<T>) -> Result<T, Refusal> {
+    let (sender, receiver) = oneshot::channel();
+    // The end of the server drops this task, and so ends the thread.
+    Handle::current().spawn(async move {
+        let answer = tokio::time::timeout(Duration::from_nanos(LIFE), answered).await;
+        // The receiver waits.
+        let _ = sender.send(answer);
+    });
+    match receiver.blocking_recv() {
+        Ok(Ok(Ok(answer))) => Ok(answer),
+        Ok(Err(_)) => {
+            let text = "The canister has not answered within five minutes.";
+            Err(Refusal::new(StatusCode::GATEWAY_TIMEOUT, text))
+        }
+        Ok(Ok(Err(_))) | Err(_) => Err(bad(&"The server ends.")),
+    }
+}
+
+fn replied(outcome: Outcome) -> Result<Vec<u8>, Refusal> {
+    outcome.map_err(|Rejected { reject, .. }| bad(&reject.message))
+}
+
+/// The refusal of a request that its canister does not answer.
+pub fn bad(what: &dyn std::fmt::Display) -> Refusal {
+    Refusal::new(StatusCode::BAD_GATEWAY, what.to_string())
+}
+
+/// Lets the canister answer that a request names.
+pub async fn answer(backend: impl Backend, request: Request) -> Response {
+    match respond(backend, request).await {
+        Ok(response) => response,
+        Err(Refusal { status, text }) => (status, text + "\n").into_response(),
+    }
+}
+
+#[derive(CandidType, Deserialize)]
+struct HttpRequest {
+    method: String,
+    url: String,
+    headers: Vec<(String, String)>,
+    #[serde(with = "serde_bytes")]
+    body: Vec<u8>,
+    certificate_version: Option<u16>,
+}
+
+#[derive(CandidType, Deserialize)]
+struct HttpResponse {
+    status_code: u16,
+    headers: Vec<(String, String)>,
+    #[serde(with = "serde_bytes")]
+    body: Vec<u8>,
+    upgrade: Option<bool>,
+    streaming_strategy: Option<Reserved>,
+}
+
+async fn respond(backend: impl Backend, request: Request) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let canister = canister(&parts.uri, &parts.headers).ok_or_else(|| {
+        let text = "The request names no canister: use http://ID.localhost, or ?canisterId=ID.";
+        Refusal::bad_request(text)
+    })?;
+    if !backend.host().directory().hosts(&canister) {
+        return Err(Refusal::new(StatusCode::NOT_FOUND, "404 - canister not found"));
+    }
+    let place = Arc::clone(&backend.host().gateway_requests).acquire_owned().await;
+    let place = place.map_err(|error| bad(&error))?;
+    let body = body::read_at_most(body, MAX_GATEWAY_REQUEST, body::WHOLE).await?;
+    let headers = parts.headers.iter();
+    let request = HttpRequest {
+        method: parts.method.to_string(),
+        url: parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
+        headers: headers
+            .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+            .collect(),
+        body,
+        certificate_version: Some(2),
+    };
+    // It is dropped with this future if the client leaves.
+    let client = Arc::new(());
+    let waiting = Arc::downgrade(&client);
+    let asked = tokio::task::spawn_blocking(move || {
+        // Kept until the canister has answered, also if the client leaves before.
+        let _place = place;
+        ask(&backend, canister, &request, &waiting)
+    })
+    .await;
+    drop(client);
+    let response = asked.map_err(|error| bad(&error))??;
+    let status = StatusCode::from_u16(response.status_code).map_err(|error| bad(&error))?;
+    let mut headers = HeaderMap::new();
+    for (name, value) in response.headers {
+        let name = HeaderName::try_from(name);
+        // The body is sent as a whole, with its own length.
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::try_from(value))
+            && name != header::CONTENT_LENGTH
+            && name != header::TRANSFER_ENCODING
+        {
+            headers.append(name, value);
+        }
+    }
+    Ok((status, headers, response.body).into_response())
+}
+
+fn ask(
+    backend: &impl Backend,
+    canister: Principal,
+    request: &HttpRequest,
+    client: &Weak<()>,
+) -> Result<HttpResponse, Refusal> {
+    let message = |canister, method: &str, argument| Message {
+        sender: Principal::anonymous(),
+        canister,
+        method: method.to_owned(),
+        argument,
+    };
+    let argument = Encode!(request).map_err(|error| bad(&error))?;
+    let reply = backend.query(message(canister, HTTP_REQUEST, argument.clone()))?;
+    let decode = |reply: &[u8]| decode_one::<HttpResponse>(reply).map_err(|error| bad(&error));
+    let mut response = decode(&reply)?;
+    let mut whole = reply;
+    if response.upgrade == Some(true) {
+        whole = backend.update(message(canister, UPDATE, argument))?;
+        response = decode(&whole)?;
+    }
+    if response.streaming_strategy.is_some() {
+        let mut next = strategy(&whole);
+        let mut parts = 0;
+        while let Some((canister, method, token)) = next {
+            if client.strong_count() == 0 {
+                return Err(bad(&"The client has left."));
+            }
+            parts += 1;
+            if parts > MAX_PARTS {
+                return Err(bad(&format!("The response has more than {MAX_PARTS} parts.")));
+            }
+            let argument = IDLArgs::new(&[token]).to_bytes().map_err(|error| bad(&error))?;
+            let part = backend.query(message(canister, &method, argument))?;
+            let (body, token) = streamed(&part).ok_or_else(|| bad(&"A part cannot be decoded."))?;
+            response.body.extend(body);
+            if response.body.len() > MAX_GATEWAY_RESPONSE {
+                return Err(bad(&format!(
+                    "The response has more than {MAX_GATEWAY_RESPONSE} bytes."
+                )));
+            }
+            next = token.map(|token| (canister, method, token));
+        }
+    }
+    Ok(response)
+}
+
+/// Returns the field of a record.
+fn field(value: IDLValue, name: &str) -> Option<IDLValue> {
+    let IDLValue::Record(fields) = value else { return None };
+    let wanted = Label::Named(name.to_owned());
+    fields.into_iter().find(|field| field.id == wanted).map(|field| field.val)
+}
+
+fn some(value: IDLValue) -> Option<IDLValue> {
+    match value {
+        IDLValue::Opt(value) => Some(*value),
+        _ => None,
+    }
+}
+
+/// Returns the query that streams the rest of a response, and its argument.
+fn strategy(reply: &[u8]) -> Option<(Principal, String, IDLValue)> {
+    let response = decode_untyped(reply).ok()?.args.into_iter().next()?;
+    let IDLValue::Variant(strategy) = some(field(response, "streaming_strategy")?)? else {
+        return None;
+    };
+    let callback = strategy.0.val;
+    let IDLValue::Func(canister, method) = field(callback.clone(), "callback")? else {
+        return None;
+    };
+    Some((canister, method, field(callback, "token")?))
+}
+
+/// Returns a part of a response and the argument for the next one.
+fn streamed(reply: &[u8]) -> Option<(Vec<u8>, Option<IDLValue>)> {
+    #[derive(CandidType, Deserialize)]
+    struct Part {
+        #[serde(with = "serde_bytes")]
+        body: Vec<u8>,
+    }
+    let part = decode_one::<Part>(reply).ok()?;
+    let value = decode_untyped(reply).ok()?.args.into_iter().next()?;
+    Some((part.body, field(value, "token").and_then(some)))
+}
