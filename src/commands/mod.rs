@@ -9,7 +9,6 @@ mod canbench;
 mod compare;
 mod environment;
 mod interface;
-mod lock;
 mod merge;
 mod module;
 mod names;

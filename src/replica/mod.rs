@@ -5,6 +5,7 @@
 //! ```
 
 pub mod address;
+pub mod ceiling;
 pub mod codes;
 mod copied;
 pub mod embedded;

@@ -4,18 +4,22 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use stablebench_protocol::{Description, Digest};
+use stablebench_protocol::{Description, Digest, Part};
 use stablebench_workload::Model;
 
+use super::observed::At;
 use super::rest::Left;
 use super::seen::Seen;
 use super::step::{Relation, Subject};
+use super::wire::Purpose;
 use super::{Runner, interrupt, lock, refused, wire};
 use crate::cache::{Digests, Prepared, Setup};
 use crate::durations;
 use crate::progress;
 use crate::replica::Canister;
+use crate::replica::ceiling::{Below, Exceeded};
 use crate::results::{Case, FixtureInfo, Held, Measured, Outcome, Populate};
+use stablebench_suite::job::Chosen;
 use stablebench_suite::plan::{
     Effect, Fixture, FixtureKey, Measures, Messages, Role, Search, Step,
 };
@@ -293,17 +297,51 @@ impl Runner<'_> {
             None => None,
         };
         let relation = if last { Relation::Origin(seen) } else { Relation::Alone };
-        let lifted = match self.chosen(step)?.is_unlimited() {
-            true => canister.lift_limits(),
-            false => None,
+        let model = &mut **model;
+        let chosen = self.chosen(step)?;
+        let stepped = if chosen.is_unlimited() {
+            let lifted = canister.lift_limits();
+            let mut below = Below::new(&mut **canister, self.ceiling);
+            let subject = Subject { canister: &mut below, model, relation };
+            let stepped = self.step(fixture, step, subject, progress);
+            let stepped = stepped.map_err(|error| self.placed(&*chosen, &mut **canister, error));
+            if let Some(subnet) = lifted {
+                canister.set_limits(subnet);
+            }
+            stepped
+        } else {
+            let subject = Subject { canister: &mut **canister, model, relation };
+            self.step(fixture, step, subject, progress)
         };
-        let subject = Subject { canister: &mut **canister, model: &mut **model, relation };
-        let stepped = self.step(fixture, step, subject, progress);
-        if let Some(subnet) = lifted {
-            canister.set_limits(subnet);
-        }
         let (measured, populate) = stepped?;
         Ok((Measured { each: each.or(measured.each), ..measured }, populate))
+    }
+
+    /// Adds to the error of a message that was ended the place of what has no end in it: the first piece
+    /// that does not end soon by itself. They had no effect, and the run fails.
+    fn placed(
+        &self,
+        chosen: &dyn Chosen,
+        canister: &mut dyn Canister,
+        error: anyhow::Error,
+    ) -> anyhow::Error {
+        let (Some(exceeded), Some(At(from))) =
+            (error.downcast_ref::<Exceeded>().copied(), error.downcast_ref())
+        else {
+            return error;
+        };
+        let mut pieces = chosen.pieces(*from);
+        let is_endless = |(_, part): &(String, Part)| {
+            let mut below = Below::new(&mut *canister, self.ceiling.short());
+            let executed = wire::execute(&mut below, part, Purpose::Prepare);
+            executed.is_err_and(|error| error.is::<Exceeded>())
+        };
+        let endless = pieces.iter().position(is_endless).unwrap_or(0);
+        let error = anyhow::Error::new(exceeded);
+        match pieces.is_empty() {
+            true => error,
+            false => error.context(pieces.swap_remove(endless).0),
+        }
     }
 
     /// Describes the populated fixture in the results and leaves it for later runs.

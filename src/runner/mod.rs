@@ -38,6 +38,7 @@ use crate::canisters::Built;
 use crate::durations;
 use crate::interrupt;
 use crate::progress::Progress;
+use crate::replica::ceiling::Ceiling;
 use crate::replica::{Reject, Replica, Unmeasured};
 use crate::results::{
     Case, ConfigurationInfo, FixtureInfo, Held, Measured, Outcome, Results, RunFile, State,
@@ -65,6 +66,8 @@ pub struct Runner<'a> {
     order: Order,
     /// The maximum number of rows in a message.
     max_rows: u64,
+    /// The ceiling of messages without limits.
+    ceiling: Ceiling,
 }
 
 /// The reasons why canisters have no module, by name.
@@ -117,7 +120,14 @@ impl<'a> Runner<'a> {
             found: Mutex::new(Found { results, out, saved: None }),
             order: plan.order(),
             max_rows,
+            ceiling: Ceiling::SETUP,
         })
+    }
+
+    /// Ends messages without limits at another ceiling.
+    #[cfg(test)]
+    pub fn with_ceiling(self, ceiling: Ceiling) -> Self {
+        Self { ceiling, ..self }
     }
 
     /// Includes wall times in the results, or not.

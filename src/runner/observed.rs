@@ -18,11 +18,17 @@ use super::wire::{self, Done};
 use super::{Runner, interrupt};
 
 use crate::progress;
+use crate::replica::ceiling::Exceeded;
 use crate::replica::{Cost, Messages};
 use crate::results::{Case, Detail, Measured, Outcome, Populate};
 
 /// Rows of the first query that reads content.
 const FIRST_ROWS: u64 = 10_000;
+
+/// The first operation of a message that failed.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the message from operation {0} on")]
+pub(super) struct At(pub u64);
 
 impl Runner<'_> {
     /// Executes a step with its observer. Keeps its further rows, and returns its own.
@@ -38,6 +44,7 @@ impl Runner<'_> {
         let keeps = observer.kept();
         let mut sum: Option<Detail> = None;
         let mut populate = Populate::default();
+        let mut next = 0;
         let executed =
             self.messages(fixture, step, chosen, canister, false, |canister, part, done| {
                 let Done { measurement, receipt, .. } = &done;
@@ -58,6 +65,7 @@ impl Runner<'_> {
                     cycles: receipt.cost.cycles,
                 })?;
                 let after = part.from + part.count;
+                next = after;
                 if step.role != Role::Prepare
                     && (after == step.operations || after % 100 < part.count)
                 {
@@ -69,6 +77,7 @@ impl Runner<'_> {
             true => error.context(
                 "the work of a message does not fit into its limits; put less into each message",
             ),
+            false if error.is::<Exceeded>() => error.context(At(next)),
             false => error,
         })?;
         let Some(detail) = sum else { bail!("there is no work to do") };

@@ -103,6 +103,8 @@ mod serve;
 mod server;
 mod sql;
 mod sql_scripts;
+#[cfg(target_os = "linux")]
+mod sql_shell;
 mod state;
 mod suites;
 mod sysbench;

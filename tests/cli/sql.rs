@@ -186,6 +186,41 @@ fn an_error_ends_the_run_with_its_place() {
 }
 
 #[test]
+fn what_ran_before_an_error_has_advice() {
+    let folder = project();
+    let path = folder.path();
+    let bad = "SELECT name FROM users WHERE city = 'city7';\nSELECT * FROM nosuch;\nSELECT 2;\n";
+    fs::write(path.join("bad.sql"), bad).unwrap();
+    let output = sql(&["--setup=schema.sql", "bad.sql"], path);
+    failed(&output, "bad.sql, line 2: no such table: nosuch");
+    let shown = stdout(&output);
+    assert!(shown.contains("CREATE INDEX users_city ON users(city); would help: "), "{shown}");
+    let output = sql(&["--setup=schema.sql", "queries.sql", "missing.sql"], path);
+    failed(&output, "cannot read missing.sql");
+    assert!(stdout(&output).contains("CREATE INDEX users_city"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_file_without_a_statement_is_said_to_be_one() {
+    let folder = project();
+    let path = folder.path();
+    fs::write(path.join("empty.sql"), "").unwrap();
+    fs::write(path.join("comments.sql"), "-- nothing\n/* here */\n").unwrap();
+    let output = sql(&["empty.sql", "comments.sql"], path);
+    assert_eq!(succeeded(&output), "");
+    assert!(
+        stderr(&output).ends_with("there is no statement in empty.sql, comments.sql\n"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(succeeded(&sql(&["empty.sql", "--format=json"], path)), "[]\n");
+    fs::write(path.join("command.sql"), ".tables\n").unwrap();
+    let output = sql(&["command.sql"], path);
+    assert_eq!(succeeded(&output), "");
+    assert!(!stderr(&output).contains("no statement"), "{}", stderr(&output));
+}
+
+#[test]
 fn hostile_texts_are_harmless() {
     let folder = project();
     let path = folder.path();

@@ -110,6 +110,43 @@ fn a_script_runs_on_several_engines() {
 }
 
 #[test]
+fn the_command_of_an_answer_repeats_the_run_in_a_shell() {
+    let folder = prepared();
+    let path = folder.path();
+    write(path, "my schema.sql", SCHEMA);
+    write(path, "-w.sql", "SELECT :text;");
+    let more = [
+        "--setup=my schema.sql",
+        "--script=tx.sql",
+        "--script=-w.sql@2",
+        "--define=n=300",
+        "--define=text=it's $HOME",
+        "--engines=sqlite",
+        "--transactions=20",
+        "--per-message=5",
+        "--nodes=34",
+        "--no-wall-time",
+        "--no-page",
+    ];
+    let first = stablebench(&[&["sql"], &more[..]].concat(), path);
+    assert!(first.status.success(), "{}", stderr(&first));
+    let saved = std::fs::read(path.join("sql.json")).unwrap();
+    let shown = stdout(&first);
+    let command = shown.lines().find_map(|line| line.strip_prefix("Repeat with: ")).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_stablebench"));
+    let stablebench = super::command(&[], path);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &format!("{command} --no-wall-time --no-page --out again.json")]);
+    shell.envs(stablebench.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let paths = std::env::var("PATH").unwrap();
+    let paths = format!("{}:{paths}", program.parent().unwrap().display());
+    let again = shell.env("PATH", paths).current_dir(path).output().unwrap();
+    assert!(again.status.success(), "{}", stderr(&again));
+    assert_eq!(stdout(&again), shown.replace("report sql.json", "report again.json"));
+    assert!(std::fs::read(path.join("again.json")).unwrap() == saved);
+}
+
+#[test]
 fn transactions_share_messages() {
     let folder = prepared();
     let more = ["--transactions=25", "--per-message=10", "--engines=sqlite/wal"];

@@ -83,6 +83,12 @@ pub trait Chosen {
     fn is_unlimited(&self) -> bool {
         false
     }
+
+    /// Returns what the message from this operation on does, piece by piece, each with its place in the
+    /// user's files; none if it comes from none.
+    fn pieces(&self, _from: u64) -> Vec<(String, Part)> {
+        Vec::new()
+    }
 }
 
 impl Job {

@@ -6,7 +6,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use stablebench_replica::files::{self, Place, place};
+use stablebench_replica::{LockError, StateLock};
 use tempfile::NamedTempFile;
 
 /// Returns the place to which [`save`] writes, or the reason why it would fail. Changes nothing.
@@ -16,6 +18,22 @@ pub fn check(path: &Path) -> io::Result<Place> {
         temporary(path)?;
     }
     Ok(place)
+}
+
+/// Locks a file that this process saves to, until the result is dropped. `option` is the option that
+/// names it.
+///
+/// # Errors
+///
+/// If another process saves to it, or no lock can be created beside it.
+pub fn lock(path: &Path, option: &str) -> anyhow::Result<StateLock> {
+    StateLock::take(path).map_err(|error| {
+        let next = match &error {
+            LockError::Taken { .. } => format!("end that one, or choose another {option}"),
+            LockError::Io { .. } => format!("choose another {option}"),
+        };
+        anyhow!("{} cannot be saved: {error}; {next}", path.display())
+    })
 }
 
 /// Saves a file completely or not at all.

@@ -72,13 +72,16 @@ pub fn words(
         }
         let values = matches.get_raw(id).into_iter().flatten();
         let values: Vec<_> = values.map(OsStr::to_string_lossy).collect();
-        let equals = if argument.is_require_equals_set() { '=' } else { ' ' };
+        // A value that begins with a hyphen would be an option.
+        let equals = |value: &str| match argument.is_require_equals_set() || value.starts_with('-')
+        {
+            true => '=',
+            false => ' ',
+        };
+        let word = |value: &str| format!("--{long}{}{}", equals(value), quoted(value));
         match argument.get_value_delimiter() {
-            Some(_) => words.push(format!("--{long}{equals}{}", quoted(&values.join(",")))),
-            None => {
-                let words_of = |value| format!("--{long}{equals}{}", quoted(value));
-                words.extend(values.iter().map(|value| words_of(value)));
-            }
+            Some(_) => words.push(word(&values.join(","))),
+            None => words.extend(values.iter().map(|value| word(value))),
         }
     }
     words

@@ -65,7 +65,10 @@ impl Terminal {
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         Self {
             colour: AutoStream::choice(&std::io::stdout()) != ColorChoice::Never,
-            width: columns.filter(|width| *width > 0).or_else(|| comfy_table::Table::new().width()),
+            // A terminal that nobody sees has none.
+            width: columns
+                .filter(|width| *width > 0)
+                .or_else(|| comfy_table::Table::new().width().filter(|width| *width > 0)),
         }
     }
 

@@ -16,7 +16,6 @@ use self::costs::{Row, describe, functions, sequence};
 use self::steps::{Action, Step, Steps};
 use super::environment::{Environment, EnvironmentArgs};
 use super::interface::{Interface, Method};
-use super::lock::lock;
 use super::names::Names;
 use super::replica::embedded;
 use super::subnet::{Chosen, Followed, InstallArgs, Loaded, Message, follow, load, save, upgrade};
@@ -28,6 +27,7 @@ use crate::replica::executed::inside;
 use crate::replica::options::ReplicaArgs;
 use crate::replica::proposed::heap_warning;
 use crate::report::number::Grouped;
+use crate::saving::lock;
 use crate::terminal::{safe, safe_line};
 
 pub use self::tree::tree;

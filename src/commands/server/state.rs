@@ -18,9 +18,9 @@ use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{Principal, StateLock};
 use stablebench_server::Server;
 
-use crate::commands::lock::lock;
 use crate::commands::subnet::note;
 use crate::progress::Progress;
+use crate::saving::lock;
 
 /// The interval of checks for changes.
 const TICK: Duration = Duration::from_millis(100);

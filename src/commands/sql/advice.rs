@@ -139,7 +139,8 @@ fn of_one(session: &mut Session, observed: &Observed) -> Option<String> {
     {
         format!("{detail} makes an index of {} rows each time", together(Grouped(auto_indexed)))
     } else if let Some(detail) = detail("SCAN ", "").filter(|_| scanned >= MANY) {
-        let of = if returned < scanned / 10 {
+        // An aggregate needs all rows for one.
+        let of = if returned < scanned / 10 && !aggregates(&observed.statement.text) {
             format!(", of which it needs {}", together(Grouped(returned)))
         } else {
             String::new()
@@ -251,6 +252,35 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
         rest = &rest[bytes..];
     }
     pieces
+}
+
+/// The functions of SQLite that make one row of many. Of some, `min` and `max`, others with the same name
+/// do not.
+const AGGREGATES: [&str; 13] = [
+    "avg",
+    "count",
+    "group_concat",
+    "json_group_array",
+    "json_group_object",
+    "max",
+    "median",
+    "min",
+    "percentile",
+    "percentile_cont",
+    "string_agg",
+    "sum",
+    "total",
+];
+
+/// Returns `true` if a statement makes one row of many.
+fn aggregates(text: &str) -> bool {
+    let is = |word: &str, one: &str| word.eq_ignore_ascii_case(one);
+    pieces(text).windows(2).any(|pair| match pair {
+        [Piece::Word(name), Piece::Sign('(')] => AGGREGATES.iter().any(|one| is(name, one)),
+        [Piece::Word(group), Piece::Word(by)] if is(group, "group") && is(by, "by") => true,
+        [Piece::Word(word), _] => is(word, "distinct"),
+        _ => false,
+    })
 }
 
 /// Returns a statement with `?` instead of its values.
@@ -522,6 +552,21 @@ mod tests {
             shape("select * from \"t\" where a=:a and b>?2"),
             "select*from t where a=? and b>?"
         );
+    }
+
+    #[test]
+    fn an_aggregate_needs_all_that_it_reads() {
+        for text in [
+            "SELECT count(*) FROM t WHERE a = 1",
+            "select 1, SUM (b) from t",
+            "SELECT DISTINCT a FROM t",
+            "SELECT a FROM t GROUP BY a",
+        ] {
+            assert!(aggregates(text), "{text}");
+        }
+        for text in ["SELECT a FROM t WHERE count = 1", "SELECT 'sum(', \"max\" FROM t -- avg("] {
+            assert!(!aggregates(text), "{text}");
+        }
     }
 
     #[test]

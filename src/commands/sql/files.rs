@@ -73,6 +73,8 @@ struct Run<'s, 'a> {
     lines: Vec<Line>,
     observed: Vec<Observed>,
     notes: BTreeSet<&'static str>,
+    /// `true` if a command was executed.
+    commanded: bool,
     failed: bool,
 }
 
@@ -80,22 +82,22 @@ struct Run<'s, 'a> {
 pub fn run(state: &mut State<'_>) -> Result<bool> {
     let (args, output, prices) = (state.args, state.output, state.prices);
     let (lines, observed, notes) = Default::default();
-    let mut run = Run { state, lines, observed, notes, failed: false };
+    let mut run = Run { state, lines, observed, notes, commanded: false, failed: false };
+    // What was executed before is printed even if a file cannot be read.
+    let mut outcome = Ok(true);
     for path in &args.files {
-        // What was executed before is printed even if this file cannot be read.
-        let outcome = read(path).and_then(|text| run.file(path, &text));
-        match outcome {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(error) => {
-                if !run.lines.is_empty() {
-                    print(&table(&run.lines, args.format, prices, output)?)?;
-                }
-                return Err(error);
-            }
+        outcome = read(path).and_then(|text| run.file(path, &text));
+        if !matches!(outcome, Ok(true)) {
+            break;
         }
     }
-    print(&table(&run.lines, args.format, prices, output)?)?;
+    if !run.lines.is_empty() || args.format == Format::Json {
+        print(&table(&run.lines, args.format, prices, output)?)?;
+    }
+    if run.lines.is_empty() && outcome.is_ok() && !run.commanded {
+        let files = args.files.iter().map(|path| name(path)).collect::<Vec<_>>().join(", ");
+        output.progress.note(&format!("there is no statement in {files}"));
+    }
     for line in run.lines.iter().filter(|line| line.error.is_some()) {
         let error = line.error.as_deref().unwrap_or_default();
         output.progress.note(&format!(
@@ -110,12 +112,12 @@ pub fn run(state: &mut State<'_>) -> Result<bool> {
         output.progress.note(note);
     }
     // The statements that worked have advice after others that failed, too.
-    if args.format == Format::Table && (args.keep_going || !run.failed) {
+    if args.format == Format::Table {
         for finding in advice::of(&mut run.state.session, &run.observed) {
             print(&advice::shown(&finding, output.terminal))?;
         }
     }
-    Ok(run.failed)
+    outcome.map(|_| run.failed)
 }
 
 impl Run<'_, '_> {
@@ -160,6 +162,7 @@ impl Run<'_, '_> {
 
     /// Executes a command of the shell. Returns `false` if the run ends here.
     fn command(&mut self, path: &Path, item: &Item<'_>) -> Result<bool> {
+        self.commanded = true;
         let words = words(item.text).unwrap_or_default();
         if words.first().is_some_and(|word| word == ".read")
             && let [_, file] = &words[..]
@@ -226,9 +229,10 @@ impl Run<'_, '_> {
                 error: answer.error.as_ref().map(|failure| failure.message.clone()),
                 ..line(answer.call as usize)
             });
-            if answer.error.is_none() {
-                self.notes.extend(note_of(&bound[answer.call as usize].text));
+            if answer.error.is_some() {
+                continue;
             }
+            self.notes.extend(note_of(&bound[answer.call as usize].text));
             if self.observed.len() < OBSERVED {
                 self.observed.push(Observed::new(&bound[answer.call as usize], answer));
             }

@@ -6,9 +6,9 @@
 //! ```
 
 mod advice;
-mod ceiling;
 mod dot;
 mod dump;
+mod echo;
 mod files;
 mod import;
 mod later;

@@ -148,3 +148,48 @@ pub fn sql_command(command: &SqlCommand, output: &Output) -> Result<ExitCode> {
     }
     execute(&Planned::of(&SqlSuite, &command.words(&[]))?, output)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::commands::run::{empty, needed};
+    use crate::progress::Progress;
+    use crate::replica::ceiling::Ceiling;
+    use crate::runner::Runner;
+
+    #[test]
+    fn a_setup_without_end_is_ended_and_its_statement_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let [setup, script] = ["setup.sql", "tx.sql"].map(|name| folder.path().join(name));
+        let endless = "CREATE TABLE t(a);\nINSERT INTO t VALUES(1);\n\
+                       WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)\n\
+                       INSERT INTO t SELECT i FROM n;\nSELECT 1;";
+        std::fs::write(&setup, endless).unwrap();
+        std::fs::write(&script, "SELECT 1;").unwrap();
+        let words = [
+            format!("--setup={}", setup.display()),
+            format!("--script={}", script.display()),
+            "--engines=sqlite".to_owned(),
+        ];
+        let planned = Planned::of(&SqlSuite, &words).unwrap();
+        let replica = crate::commands::sql::replica();
+        let (built, _) = needed(&planned.plan, &Progress::Quiet).unwrap();
+        for (ceiling, reason) in [
+            (Ceiling { time: Duration::from_secs(2), ..Ceiling::SETUP }, "it was ended after 2 s,"),
+            #[cfg(target_os = "linux")]
+            (Ceiling { memory: 64 << 20, ..Ceiling::SETUP }, "it had taken 64.0 MiB of memory,"),
+        ] {
+            let results = empty(&planned, &replica, &built);
+            let runner =
+                Runner::new(&replica, &built, &planned.plan, &Progress::Quiet, None, results);
+            let error = runner.unwrap().with_ceiling(ceiling).run(1).unwrap_err();
+            let error = format!("{error:#}");
+            let place =
+                "setup.sql, line 3: WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1";
+            assert!(error.contains(place) && error.contains(reason), "{error}");
+            assert!(error.ends_with(" and had no effect: does it have an end?"), "{error}");
+        }
+    }
+}

@@ -8,6 +8,7 @@ use stablebench_suite_sql::script::{checksum, pages_of};
 use stablebench_suite_sql::{Answer, Answers, Call, FilePart, Sql, Statements, Value};
 
 use crate::progress::Progress;
+use crate::replica::ceiling::{Below, Ceiling};
 use crate::replica::decoding::decode_one;
 use crate::replica::{Canister, Cost, Messages, PageCosts, Readings, Reject, Replica, SubnetKind};
 use crate::report::number::{Binary, Grouped};
@@ -147,6 +148,15 @@ impl Session {
     /// If the message fails as a whole; what SQLite refuses is an answer.
     pub fn execute(&mut self, statements: &[Bound]) -> Result<Executed> {
         execute(&mut *self.canister, statements)
+    }
+
+    /// Executes statements in a message that is ended at a ceiling.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`execute`](Self::execute); [`Exceeded`](crate::replica::ceiling::Exceeded).
+    pub fn execute_below(&mut self, statements: &[Bound], ceiling: Ceiling) -> Result<Executed> {
+        execute(&mut Below::new(&mut *self.canister, ceiling), statements)
     }
 
     /// Executes statements in a query, which leaves nothing behind.

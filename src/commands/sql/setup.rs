@@ -7,7 +7,6 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use sha2::{Digest as _, Sha256};
@@ -16,7 +15,6 @@ use stablebench_suite::engines::Configuration;
 use stablebench_suite_sql::script::{FILES, check_database};
 
 use super::SqlArgs;
-use super::ceiling::{self, Ceiling};
 use super::dump::copy;
 use super::import::import;
 use super::session::{Bound, Session};
@@ -25,9 +23,9 @@ use crate::cache::{Cache, Prepared, Setup};
 use crate::canisters::{self, Built};
 use crate::commands::replica::embedded;
 use crate::progress::{Output, Step};
-use crate::replica::Canister;
-use crate::replica::Replica as _;
+use crate::replica::ceiling::{Ceiling, Exceeded};
 use crate::replica::embedded::Embedded;
+use crate::replica::{Canister, Replica as _};
 use crate::report::number::Binary;
 use crate::results::{Held, Populate};
 
@@ -36,10 +34,6 @@ const MAX_DATABASE: u64 = 8 << 30;
 /// The statements of a message, and their bytes, at most.
 const STATEMENTS: usize = 500;
 const BYTES: usize = 1 << 20;
-/// The ceilings of a message of a setup. A million rows take seconds.
-const CEILING: Ceiling = Ceiling { time: Duration::from_secs(15 * 60), memory: 4 << 30 };
-/// The time in which a single statement is found that has no end.
-const SHORT: Duration = Duration::from_secs(20);
 /// The sources that decide what a prepared database is.
 const SOURCES: [&str; 4] = [
     include_str!("setup.rs"),
@@ -150,7 +144,7 @@ pub fn open(args: &SqlArgs, output: &Output) -> Result<(Embedded, Session)> {
             output,
             reading: Vec::new(),
             step: &step,
-            ceiling: CEILING,
+            ceiling: Ceiling::SETUP,
         };
         execution.file(path, text)?;
         step.done("");
@@ -304,13 +298,13 @@ impl Execution<'_> {
             format!("{}, line {}: {text}", name(path), item.line)
         };
         self.step.says(shortened(waiting[0].text, 60));
-        let (executed, exceeded) =
-            ceiling::below(self.session, self.ceiling, |session| session.execute(&statements));
-        if let (Err(_), Some(exceeded)) = (&executed, exceeded) {
-            let endless = self.endless(&statements);
-            return Err(exceeded).context(place(&waiting[endless]));
-        }
-        let executed = executed.with_context(|| place(&waiting[0]))?;
+        let executed = match self.session.execute_below(&statements, self.ceiling) {
+            Err(error) if error.is::<Exceeded>() => {
+                let endless = self.endless(&statements);
+                return Err(error.context(place(&waiting[endless])));
+            }
+            executed => executed.with_context(|| place(&waiting[0]))?,
+        };
         for answer in &executed.answers {
             if let Some(failure) = &answer.error {
                 let item = &waiting[answer.call as usize];
@@ -324,12 +318,10 @@ impl Execution<'_> {
     /// Returns the first of the statements that does not end soon if each is a message. They had no
     /// effect, and the setup fails.
     fn endless(&mut self, statements: &[Bound]) -> usize {
-        let ceiling = Ceiling { time: SHORT.min(self.ceiling.time), ..self.ceiling };
         let ends = |statement: &Bound| {
             let one = std::slice::from_ref(statement);
-            ceiling::below(self.session, ceiling, |session| session.execute(one).is_ok())
-                .1
-                .is_none()
+            let executed = self.session.execute_below(one, self.ceiling.short());
+            !executed.is_err_and(|error| error.is::<Exceeded>())
         };
         statements.iter().map(ends).position(|ends| !ends).unwrap_or(0)
     }
@@ -352,6 +344,8 @@ impl Execution<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::progress::Progress;
     use crate::terminal::Terminal;
@@ -374,14 +368,17 @@ mod tests {
                        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)\n\
                        INSERT INTO t SELECT i FROM n;\nSELECT 1;";
         for (ceiling, reason) in [
-            (Ceiling { time: Duration::from_secs(2), ..CEILING }, "it was ended after 2 s"),
+            (Ceiling { time: Duration::from_secs(2), ..Ceiling::SETUP }, "it was ended after 2 s"),
             #[cfg(target_os = "linux")]
-            (Ceiling { memory: 64 << 20, ..CEILING }, "it was ended after it had taken 64.0 MiB"),
+            (
+                Ceiling { memory: 64 << 20, ..Ceiling::SETUP },
+                "it was ended after it had taken 64.0 MiB",
+            ),
         ] {
             let error = format!("{:#}", run(endless, ceiling).unwrap_err());
             let place = "a.sql, line 3: WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL";
             assert!(error.starts_with(place) && error.contains(reason), "{error}");
-            run("DROP TABLE t;", CEILING).unwrap();
+            run("DROP TABLE t;", Ceiling::SETUP).unwrap();
         }
     }
 }

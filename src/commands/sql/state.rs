@@ -10,6 +10,7 @@ use stablebench_suite_sql::{Answer, Value};
 
 use super::SqlArgs;
 use super::advice::{self, Observed};
+use super::echo::WithoutSigns;
 use super::later::later;
 use super::print::{self, Mode, PlanLine, Spent};
 use super::session::{Bound, Executed, Session};
@@ -176,6 +177,7 @@ impl<'a> State<'a> {
 
     /// Does work that Ctrl-C ends. Returns `true` if it was ended.
     pub fn stoppable<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> Result<(T, bool)> {
+        let _echo = WithoutSigns::new();
         let switch = self.session.switch();
         let stop = move || switch.iter().for_each(stablebench_replica::subnet::Halt::halt);
         let (done, ended) = interrupt::stoppable(stop, || work(self))?;

@@ -9,6 +9,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use stablebench_replica::StateLock;
 use stablebench_replica::files::{self, Place};
 
 use super::Results;
@@ -29,13 +30,23 @@ pub struct RunFile {
     replaces: bool,
     /// The number of cases in the file, saved by this run or by the resumed one.
     cases: usize,
+    /// Keeps other runs from saving to the same file.
+    _lock: Option<StateLock>,
 }
 
 impl RunFile {
-    /// Checks that results can be saved at a path. Changes nothing.
+    /// Checks that results can be saved at a path, and locks it for this process. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the path is not for results, or another run saves to it.
     pub fn new(path: &Path) -> Result<Self> {
         check_ending(path)?;
         let place = saving::check(path).with_context(|| not_saved(path))?;
+        let lock = match &place {
+            Place::File(_) => Some(saving::lock(path, "--out")?),
+            Place::Stream(_) => None,
+        };
         let replaces = match &place {
             Place::File(path) if path.exists() => {
                 check_results(path)?;
@@ -43,7 +54,7 @@ impl RunFile {
             }
             _ => false,
         };
-        Ok(Self { path: path.to_owned(), place, replaces, cases: 0 })
+        Ok(Self { path: path.to_owned(), place, replaces, cases: 0, _lock: lock })
     }
 
     /// Returns the saved results of the run to resume; `None` if there is no file.
@@ -202,6 +213,16 @@ mod tests {
         assert!(file.summary().contains("1 cases saved to"), "{}", file.summary());
         let summary = file.summary_of_incomplete();
         assert!(summary.ends_with("a.json.earlier; add --resume to continue"), "{summary}");
+
+        // Two runs do not save to one file.
+        let error = RunFile::new(&path).unwrap_err().to_string();
+        let process = std::process::id();
+        assert!(
+            error.contains(&format!("cannot be saved: process {process} saves to it; ")),
+            "{error}"
+        );
+        assert!(error.ends_with("; end that one, or choose another --out"), "{error}");
+        drop(file);
 
         // A second interrupted run keeps the complete results.
         RunFile::new(&path).unwrap().finish(&measured("third"), false).unwrap();

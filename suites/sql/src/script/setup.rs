@@ -195,14 +195,7 @@ struct ChosenSetup {
 impl Chosen for ChosenSetup {
     fn part(&self, from: u64, count: u64, each: bool) -> Part {
         let lines = self.setup.messages.iter().skip(from as usize).take(count as usize).flatten();
-        let mut statements = Statements::default();
-        for line in lines {
-            let text = statements.texts.len() as u32;
-            statements.texts.push(line.text.clone());
-            statements.calls.push(Call { text, parameters: line.parameters.clone() });
-        }
-        let job = Job::new(&Sql::Statements(statements));
-        Part { job, seed: self.seed, from, count, each }
+        Part { job: job(lines), seed: self.seed, from, count, each }
     }
 
     fn whole(&self) -> Part {
@@ -220,6 +213,28 @@ impl Chosen for ChosenSetup {
     fn is_unlimited(&self) -> bool {
         true
     }
+
+    fn pieces(&self, from: u64) -> Vec<(String, Part)> {
+        let lines = self.setup.messages.get(from as usize).into_iter().flatten();
+        let piece = |line: &Line| {
+            let (name, number) = line.place.as_ref()?;
+            let place = format!("{name}, line {number}: {}", excerpt(&joined(&line.text), 90));
+            let job = job([line].into_iter());
+            Some((place, Part { job, seed: self.seed, from, count: 1, each: false }))
+        };
+        lines.filter_map(piece).collect()
+    }
+}
+
+/// Returns the job that executes these statements.
+fn job<'l>(lines: impl Iterator<Item = &'l Line>) -> Job {
+    let mut statements = Statements::default();
+    for line in lines {
+        let text = statements.texts.len() as u32;
+        statements.texts.push(line.text.clone());
+        statements.calls.push(Call { text, parameters: line.parameters.clone() });
+    }
+    Job::new(&Sql::Statements(statements))
 }
 
 /// An observer that ends the run if a statement fails.

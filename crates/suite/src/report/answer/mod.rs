@@ -147,8 +147,8 @@ fn origin(results: &Results, style: Style) -> String {
         results.revision.as_ref().map(|revision| format!(" {revision}")).unwrap_or_default(),
         modules.join(", ")
     );
-    let command = format!("Repeat with: {}", results.command);
-    format!("{}\n{}", style.sentence(&measured), style.sentence(&command))
+    // A command is one line, so that it can be copied.
+    format!("{}\nRepeat with: {}", style.sentence(&measured), results.command)
 }
 
 #[cfg(test)]

@@ -1,0 +1,138 @@
+//! A ceiling for messages that no limit of instructions ends: their time, and the memory that they take.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use stablebench_replica::{Difference, files};
+
+use super::{Answer, Canister, Copied, Cost, Messages};
+use crate::report::number::Binary;
+
+/// The time between two looks.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The most that a message may take on this machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Ceiling {
+    pub time: Duration,
+    /// Bytes that the process grows by, where the system tells them.
+    pub memory: u64,
+}
+
+/// A message went beyond its ceiling, and had no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Exceeded {
+    #[error("it was ended after {} s, and had no effect: does it have an end?", .0.as_secs())]
+    Time(Duration),
+    #[error("it was ended after it had taken {} of memory, and had no effect: does it have an end?", Binary(*.0))]
+    Memory(u64),
+}
+
+impl Ceiling {
+    /// The ceiling of a message of a setup. A million rows take seconds.
+    pub const SETUP: Self = Self { time: Duration::from_secs(15 * 60), memory: 4 << 30 };
+
+    /// The ceiling by which a single statement is found that has no end.
+    #[must_use]
+    pub fn short(self) -> Self {
+        Self { time: self.time.min(Duration::from_secs(20)), ..self }
+    }
+}
+
+/// A canister whose updates are ended at a ceiling, if the replica can end messages. The error is
+/// [`Exceeded`] then.
+pub struct Below<'a> {
+    canister: &'a mut dyn Canister,
+    ceiling: Ceiling,
+}
+
+impl<'a> Below<'a> {
+    pub fn new(canister: &'a mut dyn Canister, ceiling: Ceiling) -> Self {
+        Self { canister, ceiling }
+    }
+
+    /// Sends an update. Time and memory are looked at meanwhile.
+    fn send(&mut self, update: impl FnOnce(&mut dyn Canister) -> Result<Answer>) -> Result<Answer> {
+        let Some(halt) = self.canister.switch() else { return update(self.canister) };
+        let ceiling = self.ceiling;
+        let (done, waiting) = channel::<()>();
+        let (began, before) = (Instant::now(), resident());
+        let watch = move || {
+            while waiting.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                let exceeded = if began.elapsed() > ceiling.time {
+                    Exceeded::Time(ceiling.time)
+                } else if resident().saturating_sub(before) > ceiling.memory {
+                    Exceeded::Memory(ceiling.memory)
+                } else {
+                    continue;
+                };
+                halt.halt();
+                return Some(exceeded);
+            }
+            None
+        };
+        let (answer, exceeded) = thread::scope(|scope| {
+            let watching = scope.spawn(watch);
+            let answer = update(self.canister);
+            drop(done);
+            (answer, watching.join().ok().flatten())
+        });
+        let Some(exceeded) = exceeded else { return answer };
+        // The next message is not ended.
+        self.canister.switch();
+        match answer {
+            // It ended by itself before it was ended.
+            Ok(answer) if answer.outcome.is_ok() => Ok(answer),
+            _ => Err(exceeded.into()),
+        }
+    }
+}
+
+impl Messages for Below<'_> {
+    fn update(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        self.send(|canister| canister.update(method, argument))
+    }
+
+    fn measure(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        self.send(|canister| canister.measure(method, argument))
+    }
+
+    fn measure_query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        self.canister.measure_query(method, argument)
+    }
+
+    fn call_id(&mut self) -> u64 {
+        self.canister.call_id()
+    }
+
+    fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        self.canister.query(method, argument)
+    }
+
+    fn query_all(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        self.canister.query_all(method, argument)
+    }
+
+    fn difference(&self) -> Result<Option<Difference>> {
+        self.canister.difference()
+    }
+
+    fn copies(&self) -> Option<[Copied; 2]> {
+        self.canister.copies()
+    }
+
+    fn upgrade(&mut self) -> Result<Cost> {
+        self.canister.upgrade()
+    }
+}
+
+/// Returns the bytes of this process that are in memory, or 0 where the system does not tell them.
+fn resident() -> u64 {
+    let status = files::read("/proc/self/status".as_ref(), 1 << 20).unwrap_or_default();
+    let status = String::from_utf8_lossy(&status);
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.unwrap_or(0) << 10
+}
