@@ -99,12 +99,34 @@ pub struct Loaded {
 }
 
 /// A canister that is not installed yet.
-struct New {
-    id: Principal,
-    name: String,
-    wasm: Vec<u8>,
-    /// The word of `--with`, unless it is the canister to call.
-    with: Option<String>,
+#[derive(Debug)]
+pub struct New {
+    pub id: Principal,
+    pub name: String,
+    pub wasm: Vec<u8>,
+    /// The word that names it, unless it is the first canister of the command.
+    pub other: Option<String>,
+}
+
+impl New {
+    /// Installs the module with its arguments.
+    pub fn install(
+        &self,
+        canister: &mut Canister,
+        arguments: &Arguments,
+        install: &InstallArgs,
+        replica: &Embedded,
+    ) -> Result<()> {
+        let module = replica.compile_for_subnet(self.id, &self.wasm)?;
+        let (file, option) = match self.other {
+            None => (install.candid.as_deref(), "--init".to_owned()),
+            Some(_) => (None, format!("--init-of {}", self.name)),
+        };
+        let interface = Interface::of(&module, canister, file)?;
+        let argument = interface.constructor(arguments.get(&self.id), &self.name, &option)?;
+        install_with(canister, &module, &argument)?;
+        Ok(())
+    }
 }
 
 /// Loads the saved canisters, and installs the others. Prints the ids of those of `--with`.
@@ -152,30 +174,18 @@ pub fn load(
         notes.push(format!("{} is {}", chosen.unwrap_or(word), id.known()));
         new.extend(id.unless_saved(built, Some(word)));
     }
-    let mut arguments = arguments(install, &names, &new)?;
-    for New { id, name, wasm, with } in new {
-        let mut canister = replica.created_on_subnet(id)?;
-        let (file, option) = match with {
-            None => (install.candid.as_deref(), "--init".to_owned()),
-            Some(_) => (None, format!("--init-of {name}")),
-        };
-        let argument = arguments.iter().position(|(of, _)| *of == id);
-        let argument = argument.map(|at| arguments.swap_remove(at).1);
-        let installed = || -> Result<()> {
-            let module = replica.compile_for_subnet(id, &wasm)?;
-            let interface = Interface::of(&module, &canister, file)?;
-            let argument = interface.constructor(argument.as_ref(), &name, &option)?;
-            if with.is_none() {
-                environment.set_variables(&mut canister)?;
-            }
-            install_with(&mut canister, &module, &argument)?;
-            Ok(())
-        }();
-        match &with {
+    let arguments = Arguments::of(install, &names, &new)?;
+    for new in new {
+        let mut canister = replica.created_on_subnet(new.id)?;
+        if new.other.is_none() {
+            environment.set_variables(&mut canister)?;
+        }
+        let installed = new.install(&mut canister, &arguments, install, replica);
+        match &new.other {
             None => installed?,
             Some(word) => installed.with_context(|| format!("--with {word}"))?,
         }
-        if with.is_none() {
+        if new.other.is_none() {
             subnet.set_time(canister.time());
         }
         subnet.add(canister)?;
@@ -205,9 +215,9 @@ impl Id {
         }
     }
 
-    fn unless_saved(self, built: Built, with: Option<&str>) -> Option<New> {
+    fn unless_saved(self, built: Built, other: Option<&str>) -> Option<New> {
         let Self::New(id) = self else { return None };
-        Some(New { id, name: built.name, wasm: built.wasm, with: with.map(str::to_owned) })
+        Some(New { id, name: built.name, wasm: built.wasm, other: other.map(str::to_owned) })
     }
 }
 
@@ -229,32 +239,42 @@ fn place(
     Ok(Id::New(id))
 }
 
-/// Returns the arguments of installations, by the id of the canister.
-fn arguments(
-    install: &InstallArgs,
-    names: &Names,
-    new: &[New],
-) -> Result<Vec<(Principal, Argument)>> {
-    let mut arguments = Vec::new();
-    let first = new.iter().find(|new| new.with.is_none());
-    if let Some(text) = &install.init {
-        let first = first.context("--init: the canister is saved, and not installed again")?;
-        arguments.push((first.id, Argument::Text(names.fill(text)?)));
+/// The arguments of installations, by the id of the canister.
+#[derive(Debug, Default)]
+pub struct Arguments(Vec<(Principal, Argument)>);
+
+impl Arguments {
+    /// Returns the arguments of the canisters that are new.
+    ///
+    /// # Errors
+    ///
+    /// If a canister is not new, is not known, or has two.
+    pub fn of(install: &InstallArgs, names: &Names, new: &[New]) -> Result<Self> {
+        let mut arguments = Self::default();
+        if let Some(text) = &install.init {
+            let first = new.iter().find(|new| new.other.is_none());
+            let first = first.context("--init: the canister is saved, and not installed again")?;
+            arguments.0.push((first.id, Argument::Text(names.fill(text)?)));
+        }
+        for pair in install.init_of.chunks_exact(2) {
+            let (name, text) = (&pair[0], &pair[1]);
+            let id = names.id(name).with_context(|| format!("--init-of {name}"))?;
+            ensure!(
+                new.iter().any(|new| new.id == id),
+                "--init-of {name}: the canister is saved, and not installed again"
+            );
+            ensure!(
+                arguments.get(&id).is_none(),
+                "{name} has two arguments for its installation; leave one out"
+            );
+            arguments.0.push((id, Argument::Text(names.fill(text)?)));
+        }
+        Ok(arguments)
     }
-    for pair in install.init_of.chunks_exact(2) {
-        let (name, text) = (&pair[0], &pair[1]);
-        let id = names.id(name).with_context(|| format!("--init-of {name}"))?;
-        ensure!(
-            new.iter().any(|new| new.id == id),
-            "--init-of {name}: the canister is saved, and not installed again"
-        );
-        ensure!(
-            !arguments.iter().any(|(of, _)| *of == id),
-            "{name} has two arguments for its installation; leave one out"
-        );
-        arguments.push((id, Argument::Text(names.fill(text)?)));
+
+    fn get(&self, id: &Principal) -> Option<&Argument> {
+        self.0.iter().find(|(of, _)| of == id).map(|(_, argument)| argument)
     }
-    Ok(arguments)
 }
 
 /// Upgrades a canister of a subnet. A heap with enhanced orthogonal persistence is kept.

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
+use super::server::Server;
 use super::{command, stablebench, stderr, stdout};
 
 /// Replies with the argument of its installation, counts, keeps both over an upgrade, prints, and
@@ -121,6 +122,23 @@ fn canisters_are_installed_with_arguments_that_name_each_other() {
         let error = fails(&[&["call", "shelf.wasm", "settings"], more].concat(), folder);
         assert!(error.contains(text), "{more:?}: {error}");
     }
+}
+
+/// The canisters are saved at the start, and read from there.
+#[test]
+fn served_canisters_are_installed_with_arguments() {
+    let folder = folder();
+    let folder = folder.path();
+    let error = fails(&["serve", "bank.wasm", "shelf.wasm", "--port=0", "--init", INIT], folder);
+    assert!(error.contains("give them: --init-of shelf '(…)'"), "{error}");
+    let of_shelf = r#"(record { owner = principal "{bank}"; start = 7 })"#;
+    let arguments = ["bank=shelf.wasm", "shelf.wasm", "--init", INIT, "--init-of", "shelf"];
+    let server = Server::start(&[&arguments[..], &[of_shelf, "--state=s"]].concat(), folder);
+    let [bank, shelf] = &server.canisters[..] else { panic!("{}", server.printed) };
+    let (bank, shelf) = (bank.clone(), shelf.clone());
+    drop(server);
+    let (reply, _) = succeeds(&["call", &shelf, "settings", "--state=s"], folder);
+    assert!(reply.starts_with(&format!("(record {{ owner = principal \"{bank}\"; ")), "{reply}");
 }
 
 #[test]

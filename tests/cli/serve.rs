@@ -175,8 +175,8 @@ fn mistakes_are_reported_before_anything_is_served() {
     let port = format!("--port={}", taken.local_addr().unwrap().port());
     for (arguments, text) in [
         (&["nonsense", "--port=0"][..], "no canister nonsense; there is bench, bench_vfs"),
-        (&["broken.wasm", "--port=0"], "the module of broken was refused"),
-        (&["argument.wasm", "--port=0"], "cannot be installed without arguments"),
+        (&["broken.wasm", "--port=0"], "broken cannot be installed: the module was refused"),
+        (&["argument.wasm", "--port=0"], "argument cannot be installed"),
         (&["counter.wasm", &port], "choose another --port"),
         (&["counter.wasm", "--port=0", "--state=missing/a"], "choose another --state"),
         (&["counter.wasm", "--port=0", "--allow-origin=example.com"], "an origin is a scheme"),

@@ -24,8 +24,9 @@ use super::state::{Keeper, State};
 use crate::cache::Cache;
 use crate::canisters::{self, Built};
 use crate::commands::environment::{Environment, EnvironmentArgs};
+use crate::commands::names::{Names, named};
 use crate::commands::replica::embedded;
-use crate::commands::subnet::saved;
+use crate::commands::subnet::{Arguments, InstallArgs, New, saved};
 use crate::interrupt;
 use crate::progress::{Output, Progress};
 use crate::replica::embedded::Embedded;
@@ -52,7 +53,7 @@ pub const PORT: u16 = 4943;
 
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Canisters to install: names as of `stablebench module`, or paths of wasm files.
+    /// Canisters to install: names as of `stablebench module`, or paths of wasm files, or NAME=PATH.
     #[arg(default_value = "bench", value_name = "CANISTER")]
     pub canisters: Vec<String>,
     /// The port; 0 for any that is free.
@@ -84,6 +85,8 @@ pub struct ServeArgs {
     /// that host's name; * for all. Without it, only pages of this machine may call.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub origins: Vec<AllowedOrigin>,
+    #[command(flatten)]
+    pub install: InstallArgs,
     #[command(flatten)]
     pub environment: EnvironmentArgs,
     #[command(flatten)]
@@ -126,19 +129,31 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
         Some(path) => saved(path, &replica, &output.progress)?,
         None => (Subnet::new(replica.inner()), Vec::new()),
     };
-    let mut served = Vec::new();
-    for (at, name) in args.canisters.iter().enumerate() {
-        let built = canisters::find(name, &output.progress)?;
-        let step = output.progress.spinner(&format!("installing {}", built.name));
+    let (mut served, mut names, mut new) = (Vec::new(), Names::default(), Vec::new());
+    for (at, word) in args.canisters.iter().enumerate() {
+        let (chosen, module) = named(word);
+        let built = canisters::find(module, &output.progress)?;
+        let name = chosen.map_or_else(|| built.name.clone(), str::to_owned);
         let id = match listed.get(at) {
             Some(id) => {
                 continued(&mut subnet, id, &built, args, &environment)?;
                 *id
             }
-            None => installed(&mut subnet, &built, args, &environment, &replica)?,
+            None => {
+                let id = subnet.next_id().context("no canister id is left")?;
+                let other = (at > 0).then(|| word.clone());
+                new.push(New { id, name: name.clone(), wasm: built.wasm, other });
+                id
+            }
         };
+        names.add(&name, id);
+        served.push((name, id));
+    }
+    let arguments = Arguments::of(&args.install, &names, &new)?;
+    for new in new {
+        let step = output.progress.spinner(&format!("installing {}", new.name));
+        installed(&mut subnet, &new, args, &arguments, &environment, &replica)?;
         step.done("");
-        served.push((built.name, id));
     }
     if let Some(state) = &mut state {
         let ids = served.iter().map(|(_, id)| *id).chain(listed.iter().skip(served.len()).copied());
@@ -243,32 +258,25 @@ fn continued(
     environment.set_variables(canister)
 }
 
-/// Installs a new canister, and returns its id.
+/// Installs a new canister.
 fn installed(
     subnet: &mut Subnet,
-    built: &Built,
+    new: &New,
     args: &ServeArgs,
+    arguments: &Arguments,
     environment: &Environment,
     replica: &Embedded,
-) -> Result<Principal> {
+) -> Result<()> {
     let usual = replica.inner().create_canister()?.settings().clone();
-    let id = subnet.next_id().context("no canister id is left")?;
-    let module = replica
-        .inner()
-        .compile_for_subnet(&id, &built.wasm)
-        .with_context(|| format!("the module of {} was refused", built.name))?;
-    let mut canister = Canister::new(Settings { id, controllers: controllers(args), ..usual })?;
+    let settings = Settings { id: new.id, controllers: controllers(args), ..usual };
+    let mut canister = Canister::new(settings)?;
     environment.set_variables(&mut canister)?;
-    let argument = candid::encode_args(())?;
-    canister.install(&module, Principal::anonymous(), &argument)?.outcome.with_context(|| {
-        format!(
-            "{} cannot be installed without arguments; serve bench, and install it with a client",
-            built.name
-        )
-    })?;
+    let name = &new.name;
+    new.install(&mut canister, arguments, &args.install, replica)
+        .with_context(|| format!("{name} cannot be installed"))?;
     environment.set_stable_memory(&mut canister)?;
-    subnet.add(canister).with_context(|| format!("{} cannot be served", built.name))?;
-    Ok(id)
+    subnet.add(canister).with_context(|| format!("{name} cannot be served"))?;
+    Ok(())
 }
 
 /// What a server prints at its start: where it is, what it serves, and what to type.
