@@ -1,6 +1,9 @@
 //! A module of a canister, and what its sections tell.
 
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use stablebench_protocol::CrateVersion;
@@ -45,8 +48,25 @@ pub struct Built {
     pub programs: Vec<CrateVersion>,
 }
 
+/// The names of the modules that were found, by hashes of them.
+static NAMES: Mutex<BTreeMap<u64, String>> = Mutex::new(BTreeMap::new());
+
+/// Returns the name of a module that was found.
+pub fn name_of(wasm: &[u8]) -> Option<String> {
+    NAMES.lock().unwrap_or_else(PoisonError::into_inner).get(&short_hash(wasm)).cloned()
+}
+
+/// A hash that only tells modules apart.
+fn short_hash(wasm: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    wasm.hash(&mut hasher);
+    hasher.finish()
+}
+
 impl Built {
     pub(super) fn new(name: &str, wasm: Vec<u8>) -> Self {
+        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+        names.insert(short_hash(&wasm), name.to_owned());
         Self { name: name.to_owned(), wasm, programs: Vec::new() }
     }
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::progress::{Output, Progress};
 use crate::report::{self, Format};
@@ -76,8 +76,12 @@ const ENDINGS: [(&str, ReportFormat); 6] = [
 ///
 /// # Errors
 ///
-/// If the ending is that of another format.
+/// If it is no file, or the ending is that of another format.
 fn format(args: &ReportArgs) -> Result<ReportFormat> {
+    ensure!(
+        args.out.as_deref() != Some(Path::new("-")),
+        "--out is a file; without it, the report goes to standard output"
+    );
     let ending = args.out.as_deref().and_then(Path::extension);
     let (None, Some(ending)) = (args.format, ending) else {
         return Ok(args.format.unwrap_or(ReportFormat::Table));
@@ -164,6 +168,8 @@ mod tests {
         assert_eq!(chosen(&["--out", "report.html", "--format", "csv"]), ReportFormat::Csv);
         assert_eq!(chosen(&["--format", "html"]), ReportFormat::Html);
         assert_eq!(chosen(&["--out", "x.pdf", "--format", "table"]), ReportFormat::Table);
+        let error = tried(&["--out", "-"]).unwrap_err().to_string();
+        assert_eq!(error, "--out is a file; without it, the report goes to standard output");
         let error = tried(&["--out", "x.pdf"]).unwrap_err().to_string();
         assert!(error.contains(".pdf; the endings are .html, .htm, .md"), "{error}");
     }

@@ -1,7 +1,9 @@
 //! The embedded replica: canisters run in this process.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use stablebench_replica::cache::Note;
@@ -21,6 +23,8 @@ pub struct Embedded {
     replica: stablebench_replica::Replica,
     /// Shows the compiling of modules, which takes up to a minute if they are not cached.
     progress: Progress,
+    /// What was shown so far. Several threads may need the same module at once.
+    shown: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Embedded {
@@ -32,7 +36,7 @@ impl Embedded {
         note: impl Fn(Note) + Send + Sync + 'static,
     ) -> Result<Self> {
         let replica = stablebench_replica::Replica::with_notes(rules, cache, note)?;
-        Ok(Self { replica, progress: Progress::Quiet })
+        Ok(Self { replica, progress: Progress::Quiet, shown: Arc::default() })
     }
 
     /// Shows the compiling of modules.
@@ -48,24 +52,28 @@ impl Embedded {
 
     /// Compiles a module; returns early if Ctrl-C is pressed.
     pub fn compile(&self, wasm: &[u8]) -> Result<Module> {
-        let (replica, wasm) = (self.replica.clone(), wasm.to_vec());
-        self.compiled(wasm.len(), move || replica.compile(&wasm))
+        let (replica, own) = (self.replica.clone(), wasm.to_vec());
+        self.compiled(wasm, move || replica.compile(&own))
     }
 
     /// Compiles a module for a canister of a subnet; returns early if Ctrl-C is pressed.
     pub fn compile_for_subnet(&self, id: Principal, wasm: &[u8]) -> Result<Module> {
-        let (replica, wasm) = (self.replica.clone(), wasm.to_vec());
-        self.compiled(wasm.len(), move || replica.compile_for_subnet(&id, &wasm))
+        let (replica, own) = (self.replica.clone(), wasm.to_vec());
+        self.compiled(wasm, move || replica.compile_for_subnet(&id, &own))
     }
 
     fn compiled<E: std::error::Error + Send + Sync + 'static>(
         &self,
-        bytes: usize,
+        wasm: &[u8],
         compile: impl FnOnce() -> Result<Module, E> + Send + 'static,
     ) -> Result<Module> {
-        // The size tells modules apart.
-        let megabytes = bytes as f64 / 1e6;
-        let step = self.progress.spinner(&format!("compiling a module of {megabytes:.1} MB"));
+        let name = canisters::name_of(wasm).unwrap_or_else(|| {
+            // The size tells modules apart.
+            format!("a module of {:.1} MB", wasm.len() as f64 / 1e6)
+        });
+        let is_new = self.shown.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
+        let progress = if is_new { &self.progress } else { &Progress::Quiet };
+        let step = progress.spinner(&format!("compiling {name}"));
         let compiled = interrupt::abandonable(compile)?;
         step.done("");
         compiled.context("the module was refused")

@@ -47,6 +47,8 @@ use stablebench_suite::plan::{Fixture, FixtureKey, Order, Plan};
 
 /// Stack of a thread that runs canisters.
 const STACK: usize = 32 << 20;
+/// The time from which on it is said at the beginning, if earlier runs tell it.
+const LONG: Duration = Duration::from_secs(10);
 /// Results are saved after each case, but not more often than this.
 const SAVE_EVERY: Duration = Duration::from_millis(250);
 
@@ -176,7 +178,11 @@ impl<'a> Runner<'a> {
         let rest = Arc::new(Rest::new("fixture", &expected, jobs));
         let with_seconds = ordered.into_iter().zip(rest::seconds(&expected));
         let waiting: Mutex<VecDeque<_>> = Mutex::new(with_seconds.collect());
-        let shown = (fixtures.len() > 1).then(|| {
+        let left = rest.left();
+        if matches!(self.progress, Progress::Lines) && left.time.is_some_and(|time| time > LONG) {
+            self.progress.note(&left.to_string());
+        }
+        let shown = (fixtures.len() > 1 || left.time.is_some()).then(|| {
             let rest = Arc::clone(&rest);
             self.progress.rest("", move || rest.left().to_string())
         });

@@ -35,7 +35,13 @@ fn history_is_measured_and_equals_the_model() {
     assert!(outcomes.iter().all(|outcome| outcome["measured"]["instructions"].is_u64()));
     let output = run(&["history", "--rows=2", "--changes=3"], directory.path());
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("3 rows cannot be changed of 2"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains(
+            "3 rows cannot be changed of 2; choose other --changes, or --rows of at least 3"
+        ),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]

@@ -177,7 +177,7 @@ fn contradicting_options_are_refused() {
     for (args, said) in [
         (
             ["run", "keys", "--rows=150"],
-            "150 links are not whole lists of 100; choose other --rows or --watches",
+            "150 links are not whole lists of 100; choose other --watches, or --rows 200",
         ),
         (
             ["run", "keys", "--movies=99"],

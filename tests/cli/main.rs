@@ -178,7 +178,7 @@ fn mistakes_end_in_one_message_and_exit_code_2() {
         assert_eq!(stdout(&output), "", "{args:?}");
         // Whether another test has compiled it before is chance.
         let error = stderr(&output);
-        let error = error.lines().filter(|line| !line.starts_with("compiling a module"));
+        let error = error.lines().filter(|line| !line.starts_with("compiling "));
         let error: String = error.map(|line| format!("{line}\n")).collect();
         printed += &format!("$ stablebench {}\n{error}\n", args.join(" "));
     }

@@ -118,5 +118,5 @@ fn the_tables_show_both_libraries_and_the_published_figures() {
 fn reading_more_rows_than_exist_is_refused() {
     let output = stablebench(&["run", "vfs", "--rows=100"], Path::new("."));
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("1 000 rows cannot be read of 100"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("10 000 rows cannot be read of 100"), "{}", stderr(&output));
 }

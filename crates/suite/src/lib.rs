@@ -36,4 +36,4 @@ fn root() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-pub use suite::{Suite, plan_of, unique, words};
+pub use suite::{Suite, plan_of, smallest, unique, words};

@@ -98,6 +98,23 @@ pub fn unique<T: Clone + PartialEq>(items: &[T]) -> Vec<T> {
     seen
 }
 
+/// Returns the smallest number of these for which `fits` is true, if it is for the largest, and for all
+/// numbers above one for which it is.
+pub fn smallest(range: std::ops::RangeInclusive<u64>, fits: impl Fn(u64) -> bool) -> Option<u64> {
+    let (mut least, mut most) = range.into_inner();
+    if least > most || !fits(most) {
+        return None;
+    }
+    while least < most {
+        let middle = least + (most - least) / 2;
+        match fits(middle) {
+            true => most = middle,
+            false => least = middle + 1,
+        }
+    }
+    Some(most)
+}
+
 /// Returns the plan of a suite for options as on the command line, with the seed 1.
 ///
 /// # Errors

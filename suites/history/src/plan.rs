@@ -46,11 +46,9 @@ impl Presentation for HistorySuite {
     }
 
     fn to_do(&self, results: &Results) -> Option<Vec<String>> {
-        let grown = |key: &str| {
-            [COMMIT, DIFF].into_iter().filter_map(|of| growth(results, of, key)).collect::<Vec<_>>()
-        };
         let first = results.configurations.first()?;
-        Some(grown(&first.key).into_iter().chain(shares(results)).collect())
+        let grown = growth(results, COMMIT, &first.key);
+        Some(grown.into_iter().chain(shares(results)).collect())
     }
 
     fn section(&self, name: &str) -> Option<String> {
@@ -91,7 +89,7 @@ Examples:
         let most = args.changes.iter().copied().max().unwrap_or(0);
         ensure!(
             most <= args.rows,
-            "{} rows cannot be changed of {}; choose other --changes or more --rows",
+            "{} rows cannot be changed of {}; choose other --changes, or --rows of at least {most}",
             Grouped(most),
             Grouped(args.rows)
         );

@@ -146,9 +146,10 @@ Examples:
 fn plan(args: &KeysArgs) -> Result<Plan> {
     ensure!(
         args.rows.is_multiple_of(args.watches),
-        "{} links are not whole lists of {}; choose other --rows or --watches",
+        "{} links are not whole lists of {}; choose other --watches, or --rows {}",
         Grouped(args.rows),
-        Grouped(args.watches)
+        Grouped(args.watches),
+        args.rows.next_multiple_of(args.watches)
     );
     let movies = args.movies.unwrap_or_else(|| (args.rows / 10).max(args.watches));
     ensure!(

@@ -5,11 +5,11 @@ use crate::work::{self, MixModel};
 use anyhow::{Result, ensure};
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
 
-use stablebench_suite::Suite;
 use stablebench_suite::engines::{Configuration, Configurations, Kind};
 use stablebench_suite::job::Job;
 use stablebench_suite::plan::{Details, Effect, Fixture, Messages, Plan, Step};
 use stablebench_suite::report::number::Grouped;
+use stablebench_suite::{Suite, smallest};
 
 /// The suite.
 pub struct MixSuite;
@@ -29,6 +29,8 @@ const TUNED: &str = "btree,sqlite/persist,cache_size=1000,sqlite/persist,cache_s
 /// The most operations of a kind in a message, and indexes.
 const MAX_OPERATIONS: i64 = 100_000;
 const MAX_INDEXES: i64 = 8;
+/// The most rows before the first message.
+const MAX_ROWS: u64 = 10_000_000;
 
 #[derive(Clone, Debug, Args)]
 pub struct MixArgs {
@@ -51,7 +53,7 @@ pub struct MixArgs {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=MAX_INDEXES as u64))]
     pub indexes: u64,
     /// Rows before the first message.
-    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(4..=10_000_000))]
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(4..=MAX_ROWS))]
     pub rows: u64,
     /// Bytes of the payload of each row.
     #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u32).range(0..=100_000))]
@@ -176,15 +178,24 @@ fn plan(args: &MixArgs) -> Result<Plan> {
     let engines = if args.tune { TUNED.parse()? } else { args.engines.clone() };
     let first = engines.0.first().map(|configuration| configuration.engine.protocol);
     if let Some(engine) = first {
-        let (insertions, deletions) = work::room(&job(engine, MixTask::Create));
+        let needed = (operations.insert * args.messages, operations.delete * args.messages);
+        let room = |rows: u64| work::room(&Mix { rows, ..job(engine, MixTask::Create) });
+        let (insertions, deletions) = room(args.rows);
+        // The smallest number of rows with room for all, if there is one.
+        let fits = |rows: u64| room(rows).0 >= needed.0 && room(rows).1 >= needed.1;
+        let more = match smallest(args.rows..=MAX_ROWS, fits) {
+            Some(least) => format!(", or --rows of at least {least}"),
+            None => String::new(),
+        };
         ensure!(
-            operations.insert * args.messages <= insertions,
-            "there is room for {} new rows here; choose fewer --insert or --messages, or more --rows",
+            needed.0 <= insertions,
+            "there is room for {} new rows here; choose fewer --insert or --messages{more}",
             Grouped(insertions)
         );
+        let random = if args.at == At::Random { "" } else { ", or --at random" };
         ensure!(
-            operations.delete * args.messages <= deletions,
-            "there are {} rows to delete here; choose fewer --delete or --messages, or --at random",
+            needed.1 <= deletions,
+            "there are {} rows to delete here; choose fewer --delete or --messages{random}{more}",
             Grouped(deletions)
         );
     }
@@ -254,6 +265,8 @@ mod tests {
             ("--insert 0 --read 0", "without operations"),
             ("--delete 100 --at end", "500 rows to delete"),
             ("--insert 100 --rows 4", "room for 36 new rows"),
+            ("--insert 100 --rows 4", "--messages, or --rows of at least 223"),
+            ("--delete 100 --rows 3999", "--messages, or --rows of at least 4000"),
             ("--engines leveldb", "no indexes"),
         ] {
             let error = plan_of(&MixSuite, typed).unwrap_err().to_string();

@@ -7,13 +7,16 @@ use stablebench_suite::unique;
 
 use crate::rows::Access;
 
+/// The most rows of a table.
+pub const MAX_ROWS: u64 = 100_000_000;
+
 #[derive(Clone, Debug, Args)]
 pub struct UsersArgs {
     /// Sections to measure [default: insert].
     #[arg(long, value_enum, value_delimiter = ',')]
     pub sections: Vec<Section>,
     /// Rows before the work.
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=MAX_ROWS))]
     pub rows: u64,
     /// Section insert: numbers of rows to add, each in a fork of its own [default: those of
     /// 1, 10, 50, 100, 1000 and 10000 that fit].

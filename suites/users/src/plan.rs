@@ -1,18 +1,18 @@
 //! Arguments, fixtures and steps.
 
 use crate::work::UsersModel;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{ArgMatches, Args, FromArgMatches};
-use stablebench_suite::Suite;
 use stablebench_suite::engines::Configuration;
 use stablebench_suite::plan::{Fixture, Messages, Plan, Step};
 use stablebench_suite::report::number::Grouped;
 use stablebench_suite::results::State;
+use stablebench_suite::{Suite, smallest};
 
-use crate::args::{Place, Section, UsersArgs};
+use crate::args::{MAX_ROWS, Place, Section, UsersArgs};
 use crate::job::EngineRows;
 use crate::published::{SPANS, published, rows_of_span};
-use crate::rows::{Table, Verb, Work};
+use crate::rows::{Access, Table, Verb, Work};
 use crate::sections::Case;
 
 /// The suite.
@@ -78,7 +78,7 @@ fn plan(args: &UsersArgs) -> Result<Plan> {
         let mut last = String::new();
         let mut after = rows.len();
         for (configuration, size, payload, case) in crate::sections::cases(section, &args)? {
-            case.work.check(size)?;
+            ensure!(case.work.fits(size), "{}", too_few(&args, section, &case, size));
             if last != configuration.key() {
                 last = configuration.key();
                 after = rows.iter().take_while(|row| row.0 != section.name()).count();
@@ -177,14 +177,41 @@ fn with_batches(args: &UsersArgs) -> (UsersArgs, Vec<u64>) {
     let fits = |batch: &u64| {
         let works =
             args.places().into_iter().map(|place| Work::new(Verb::Insert, place.access(), *batch));
-        works.into_iter().all(|work| work.check(args.rows).is_ok())
+        works.into_iter().all(|work| work.fits(args.rows))
     };
     let (batches, left_out): (Vec<u64>, Vec<u64>) = BATCHES.into_iter().partition(fits);
     match batches.is_empty() {
         // The smallest batch gives the same error as a chosen one.
-        true => (all, Vec::new()),
+        true => (UsersArgs { batches: BATCHES[..1].to_vec(), ..all }, Vec::new()),
         false => (UsersArgs { batches, ..all }, left_out),
     }
+}
+
+/// Says that a table has too few rows for a case, and which --rows have room for all.
+fn too_few(args: &UsersArgs, section: Section, case: &Case, size: u64) -> String {
+    let fits = |rows: u64| {
+        let args = UsersArgs { rows, ..args.clone() };
+        let all = args.sections().into_iter().map(|section| crate::sections::cases(section, &args));
+        all.flatten().flatten().all(|(_, size, _, case)| case.work.fits(size))
+    };
+    let place = match case.work.access {
+        Access::Middle => "in the middle of",
+        _ => "between",
+    };
+    let option = match section {
+        Section::Insert => "--batches",
+        Section::Curve => "--curve-rows",
+        _ => "--sections",
+    };
+    let more = match smallest(args.rows..=MAX_ROWS, fits) {
+        Some(least) => format!(", or --rows of at least {least}"),
+        None => String::new(),
+    };
+    format!(
+        "{} rows cannot be added {place} {}; choose other {option}{more}",
+        Grouped(case.work.operations),
+        Grouped(size)
+    )
 }
 
 /// Returns the arguments of the post's run: its spans of ids, ten apart, were a tenth as many rows.
@@ -215,6 +242,25 @@ mod tests {
 
     fn keys(plan: &Plan) -> Vec<&str> {
         plan.configurations.iter().map(|one| one.key.as_str()).collect()
+    }
+
+    #[test]
+    fn the_smallest_table_with_room_is_named() {
+        let tried = |typed: &str| stablebench_suite::plan_of(&UsersSuite, typed);
+        let refused = |typed: &str| tried(typed).unwrap_err().to_string();
+        // The first batch has less room than the last one needs.
+        let batches = "--batches 6,20 --at middle,random --engines btree";
+        assert_eq!(
+            refused(&format!("--rows 10 {batches}")),
+            "6 rows cannot be added in the middle of 10; choose other --batches, or --rows of at least 41"
+        );
+        assert!(refused(&format!("--rows 40 {batches}")).starts_with("20 rows cannot be added in"));
+        assert!(tried(&format!("--rows 41 {batches}")).is_ok());
+        // Without a choice, a table has the batches that fit.
+        assert!(refused("--rows 2").ends_with("or --rows of at least 3"));
+        // A larger table is of no use.
+        let curve = refused("--sections curve --curve-rows 1");
+        assert_eq!(curve, "1 rows cannot be added in the middle of 1; choose other --curve-rows");
     }
 
     #[test]

@@ -148,8 +148,13 @@ impl RunFile {
     }
 }
 
-/// Refuses the ending of a report, which results in JSON would not be.
+/// Refuses standard output, and the ending of a report, which results in JSON would not be.
 fn check_ending(path: &Path) -> Result<()> {
+    ensure!(
+        path != Path::new("-"),
+        "--out is a file, to which results are saved after each case; for results on standard output, add \
+         --format json"
+    );
     let Some(ending) = path.extension() else { return Ok(()) };
     ensure!(
         REPORTS.iter().all(|report| !ending.eq_ignore_ascii_case(report)),
@@ -243,6 +248,8 @@ mod tests {
         file.finish(&measured("users"), true).unwrap();
         assert_eq!(file.summary(), "1 cases saved to /dev/null");
         assert!(RunFile::new(Path::new("/")).is_err());
+        let error = RunFile::new(Path::new("-")).unwrap_err().to_string();
+        assert!(error.ends_with("for results on standard output, add --format json"), "{error}");
         let error = RunFile::new(Path::new("page.html")).unwrap_err().to_string();
         assert!(error.contains("stablebench report page.json -o page.html"), "{error}");
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
