@@ -23,7 +23,7 @@ use crate::report::{self, Format, comparison};
 use crate::results::{CanisterInfo, Case, FORMAT, Outcome, Prices, Results, RunFile, save_text};
 use crate::runner::{Missing, Runner};
 use crate::suites::{SUITES, matches, normal, title};
-use crate::terminal::{note, print, quoted};
+use crate::terminal::{Terminal, note, print, quoted};
 use stablebench_suite::input::Input;
 use stablebench_suite::plan::{Ceilings, Plan};
 use stablebench_suite::shard::Shard;
@@ -338,7 +338,8 @@ pub fn show(
     if verbose || format != Format::Table {
         return print(&report::render(suite, results, format, output.terminal)?);
     }
-    print(&report::answer::answer(suite, results, output.terminal)?)?;
+    let height = Terminal::height();
+    print(&report::answer::answer(suite, results, output.terminal, height)?)?;
     let file = quoted(&out.to_string_lossy());
     print(&format!("All tables: stablebench report {file}\n"))
 }

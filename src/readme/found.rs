@@ -6,7 +6,7 @@ use super::{Reference, again};
 use crate::engines::{ADVISED, heading};
 use crate::report::advice::overtaking::{Compared, Overtaking, overtaking};
 use crate::report::advice::times;
-use crate::report::number::{Grouped, Ratio};
+use crate::report::number::{Grouped, Ratio, Rows};
 use crate::results::{Measured, Outcome, Results};
 
 const MAP: &str = "btree";
@@ -27,8 +27,11 @@ const NOT_CHEAPER: [(&str, &str, &str); 6] = [
     ("counting all rows", "work", "count, warm"),
     ("10 000 new rows at random", "insert", "random 10 000"),
     ("1 000 reads of the same 10 000 rows", "working-set", "10 000 rows: read 1 000"),
-    ("100 reads in a table of 10 000 rows", "curve", "100 of 10 000 rows: read uniform"),
+    SMALL,
 ];
+/// The case of those with the smallest table.
+const SMALL: (&str, &str, &str) =
+    ("100 reads in a table of 10 000 rows", "curve", "100 of 10 000 rows: read uniform");
 
 pub fn part(reference: &Reference) -> Result<String> {
     let users = Run { users: &reference.users };
@@ -59,12 +62,18 @@ pub fn findings(reference: &Reference) -> Result<String> {
     let users = Run { users: &reference.users };
     let cache = users.ratio(("insert", "middle 100", SQLITE), ("insert", "middle 100", ADVISED))?;
     let together = |column| users.ratio(("insert", "middle 1", column), ("insert", MOST, column));
+    let of = reference.users.case("insert", "middle 100", SQLITE).context("no insertions")?;
+    let small = users.ratio((SMALL.1, SMALL.2, ADVISED), (SMALL.1, SMALL.2, SQLITE))?;
     let sentences = [
         format!("SQLite is cheaper than `StableBTreeMap` {}.", users.cheaper()?),
         format!(
-            "Set `cache_size=1000`: the 500 000 pages of cache that `ic-rusqlite` begins with make 100 \
-             rows between others {} as expensive, because SQLite goes through its cache to commit.",
-            in_words(cache)
+            "Set `cache_size=1000` for large tables: among {}, the 500 000 pages of cache that \
+             `ic-rusqlite` begins with make 100 rows between others {} as expensive, because SQLite goes \
+             through its cache to commit. With it, {} cost {} as much ([limits](docs/findings.md#details)).",
+            Rows { rows: of.rows, payload: of.payload },
+            in_words(cache),
+            SMALL.0,
+            in_words(small)
         ),
         format!(
             "Put rows into one message, which pays once for each page of memory that it touches: a row \

@@ -73,14 +73,49 @@ fn all_committed_results_are_one_small_page() {
 #[test]
 fn the_answer_of_each_suite_fits_one_screen() {
     for (file, suite, results) in committed() {
-        for width in [None, Some(100), Some(60)] {
-            let text = answer(suite, &results, Terminal { colour: false, width }).unwrap();
-            let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
+        for (width, height) in
+            [(None, None), (Some(100), Some(45)), (Some(60), None), (Some(80), Some(24))]
+        {
+            let terminal = Terminal { colour: false, width };
+            let text = answer(suite, &results, terminal, height).unwrap();
+            // Commands are not wrapped, so that they can be copied.
+            let lines = text.lines().filter(|line| !line.starts_with("Repeat with: "));
+            let longest = lines.map(|line| line.chars().count()).max().unwrap();
             assert!(longest <= usize::from(width.unwrap_or(WIDTH)), "{file}: {longest}\n{text}");
             assert!(width == Some(60) || text.lines().count() < LINES, "{file}:\n{text}");
-            assert!(text.contains("What to do"), "{file}:\n{text}");
+            assert!(text.contains("What to do\n* "), "{file}:\n{text}");
+            // The command for all tables, two notes of which one may be wrapped, and the prompt follow. A
+            // long sentence pushes out the heading.
+            assert!(height != Some(24) || text.lines().count() <= 24 - 5 + 2, "{file}:\n{text}");
         }
     }
+}
+
+/// A reader finds the figures of the sentences in the tables above them.
+#[test]
+fn the_figures_of_sentences_are_in_the_tables() {
+    let mut checked = 0;
+    for (file, suite, results) in committed() {
+        let text = answer(suite, &results, Terminal::default(), None).unwrap();
+        let (tables, sentences) = text.split_once("What to do").unwrap();
+        let words: Vec<&str> = sentences.split_whitespace().collect();
+        let figures: Vec<String> = match results.suite.as_str() {
+            "sysbench" => {
+                let ratios = words.iter().filter(|word| word.ends_with('×'));
+                ratios.map(|word| (*word).to_owned()).collect()
+            }
+            "calls" => {
+                let cycles = words.windows(3).filter(|three| three[2].starts_with("cycles"));
+                cycles.map(|three| format!("{} {}", three[0], three[1])).collect()
+            }
+            _ => continue,
+        };
+        checked += figures.len();
+        for figure in figures {
+            assert!(tables.contains(&figure), "{file}: {figure}\n{text}");
+        }
+    }
+    assert!(checked >= 8, "{checked}");
 }
 
 #[test]

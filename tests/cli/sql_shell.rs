@@ -26,7 +26,11 @@ impl Shell {
     fn start(folder: &Path) -> Self {
         let stablebench = command(&[], folder);
         let mut script = Command::new("script");
-        script.args(["-qefc", "echo $$ > pid; exec \"$STABLEBENCH\" sql", "/dev/null"]);
+        script.args([
+            "-qefc",
+            "echo $$ > pid; exec \"$STABLEBENCH\" sql --subnet benchmarking",
+            "/dev/null",
+        ]);
         script.envs(stablebench.get_envs().filter_map(|(name, value)| Some((name, value?))));
         script.env("STABLEBENCH", stablebench.get_program());
         script.env("XDG_STATE_HOME", folder).env("TERM", "xterm").env("SHELL", "/bin/sh");

@@ -365,5 +365,6 @@ fn equal_journal_modes_share_a_column_on_a_terminal_only() {
     let headings: Vec<&str> =
         lines.filter(|line| line.contains("TRUNCATE") && line.contains("PERSIST")).collect();
     assert!(headings.len() > 4, "{table}");
-    assert!(headings.iter().all(|line| !line.contains("DELETE")), "{table}");
+    let without = |line: &&str| line.replace("PERSIST = DELETE", "PERSIST");
+    assert!(headings.iter().all(|line| !without(line).contains("DELETE")), "{table}");
 }

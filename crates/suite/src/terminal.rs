@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::Context as _;
+use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 pub use stablebench_replica::text::{note, safe, safe_json, safe_line};
 
@@ -70,6 +71,13 @@ impl Terminal {
                 .filter(|width| *width > 0)
                 .or_else(|| comfy_table::Table::new().width().filter(|width| *width > 0)),
         }
+    }
+
+    /// Returns the lines of standard output, if it is a terminal. `LINES` takes precedence.
+    pub fn height() -> Option<usize> {
+        let lines = std::env::var("LINES").ok().and_then(|lines| lines.parse().ok());
+        let rows = || Some(usize::from(tcgetwinsize(std::io::stdout()).ok()?.ws_row));
+        lines.or_else(rows).filter(|lines| *lines > 0)
     }
 
     /// Wraps prose to lines that fit.

@@ -14,10 +14,8 @@ use crate::plan::{
 use stablebench_suite::canisters::BENCH_CALLS;
 use stablebench_suite::engines::heading;
 use stablebench_suite::report::Presentation;
-use stablebench_suite::report::advice::times;
-use stablebench_suite::report::answer::{growth, winner};
 use stablebench_suite::report::grid::{Cell, Grid, Style};
-use stablebench_suite::report::number::{Grouped, Short};
+use stablebench_suite::report::number::{Grouped, Ratio, Short};
 use stablebench_suite::results::{Case, Measured, Results};
 
 impl Presentation for CallsSuite {
@@ -25,27 +23,15 @@ impl Presentation for CallsSuite {
         Some("What do calls, timers, heartbeats and upgrades cost?")
     }
 
-    fn headlines(&self) -> &'static [&'static str] {
-        &["A call, by the size of its argument: cycles"]
+    fn answer_tables(&self, results: &Results, style: Style) -> Result<Vec<Grid>> {
+        let mut grids = vec![calls_in_cycles(results, style), upgrades_in_cycles(results, style)];
+        grids.retain(|grid| !grid.rows.is_empty());
+        Ok(grids)
     }
 
     fn to_do(&self, results: &Results) -> Option<Vec<String>> {
-        let first = results.configurations_of(SIZE).into_iter().next()?;
-        let mut sentences: Vec<String> = [SIZE, REPLY, FAN_OUT]
-            .into_iter()
-            .filter_map(|of| growth(results, of, first))
-            .collect();
-        let name = *results.names(UPGRADE).last()?;
-        if let Some(winner) = winner(results, UPGRADE, name)
-            && let Some((next, measured)) = winner.next
-            && let Some((_, ratio)) = times(measured, winner.measured)
-        {
-            sentences.push(format!(
-                "upgrade with {name}: {} is the cheapest; {} takes {ratio}.",
-                heading(winner.key),
-                heading(next)
-            ));
-        }
+        let mut sentences: Vec<String> = SENT.iter().filter_map(|of| grown(results, of)).collect();
+        sentences.extend(upgraded(results));
         Some(sentences)
     }
 
@@ -141,6 +127,107 @@ fn cycles(measured: &Measured) -> Option<u64> {
 /// The part of those that is for sending messages.
 fn sending(measured: &Measured) -> Option<u64> {
     Some(measured.detail.as_ref()?.cost.inside?.messaging?.cycles)
+}
+
+/// The sections whose cases are calls, with what comes before their names in the answer.
+const SENT: [(&str, &str); 3] =
+    [(SIZE, "argument of "), (REPLY, "reply of "), (FAN_OUT, "calls, ")];
+
+/// Returns the cycles of each call of a case.
+fn cycles_a_call(results: &Results, measured: &Measured) -> Option<u64> {
+    let more = cycles(measured)?.checked_sub(cycles(base(results)?)?)?;
+    Some(more / measured.operations.max(1))
+}
+
+/// Returns the first and the last case of a section.
+fn ends<'r>(results: &'r Results, section: &str) -> Vec<&'r str> {
+    let mut names = results.names(section);
+    if names.len() > 2 {
+        names.drain(1..names.len() - 1);
+    }
+    names
+}
+
+/// Returns the answer's table of calls: the first and the last case of each section.
+fn calls_in_cycles(results: &Results, style: Style) -> Grid {
+    let mut keys: Vec<&str> = Vec::new();
+    for (section, _) in SENT {
+        let of_section = results.configurations_of(section);
+        keys.extend(of_section.into_iter().filter(|key| !keys.contains(key)).collect::<Vec<_>>());
+    }
+    let mut rows = Vec::new();
+    for (section, before) in SENT {
+        for name in ends(results, section) {
+            let cell = |key: &&str| match results.case(section, name, key) {
+                Some(case) => match case.measured() {
+                    Some(measured) => cycles_a_call(results, measured)
+                        .map_or(Cell::Absent, |cycles| Cell::text(Short(cycles))),
+                    None => Cell::missing(&case.outcome),
+                },
+                None => Cell::Absent,
+            };
+            let label = Cell::Text(format!("{before}{name}"));
+            rows.push([label].into_iter().chain(keys.iter().map(cell)).collect());
+        }
+    }
+    let header = keys.iter().map(|key| style.narrow(&heading(key)));
+    Grid {
+        title: "A call: cycles".to_owned(),
+        header: [String::new()].into_iter().chain(header).collect(),
+        rows,
+        notes: Vec::new(),
+        lines: false,
+    }
+}
+
+/// Returns a sentence on what the last call of a section costs against the first one.
+fn grown(results: &Results, (section, before): &(&str, &str)) -> Option<String> {
+    let key = results.configurations_of(section).into_iter().next()?;
+    let [first, last] = ends(results, section)[..] else { return None };
+    let of = |name: &str| cycles_a_call(results, measured(results, section, name, key)?);
+    let (few, many) = (of(first)?, of(last)?);
+    Some(format!(
+        "{}: {} cycles a call ({before}{last}) instead of {} ({first}), {}.",
+        heading(key),
+        Short(many),
+        Short(few),
+        Ratio(many, few)
+    ))
+}
+
+/// Returns the answer's table of upgrades: the first and the last number of rows.
+fn upgrades_in_cycles(results: &Results, style: Style) -> Grid {
+    let cell = |measured: &Measured| {
+        cycles(measured).map_or(Cell::Absent, |cycles| Cell::text(Short(cycles)))
+    };
+    let mut rows = rows(results, UPGRADE, cell);
+    if rows.len() > 2 {
+        rows.drain(1..rows.len() - 1);
+    }
+    Grid {
+        title: "An upgrade with rows of 1 000 bytes: cycles".to_owned(),
+        header: header(results, UPGRADE, style),
+        rows,
+        notes: Vec::new(),
+        lines: false,
+    }
+}
+
+/// Returns a sentence on the cheapest and the most expensive upgrade with the most rows.
+fn upgraded(results: &Results) -> Option<String> {
+    let name = *results.names(UPGRADE).last()?;
+    let of = |case: &'_ Case| Some((cycles(case.measured()?)?, heading(&case.configuration)));
+    let cases = results.section(UPGRADE).filter(|case| case.name == name);
+    let mut found: Vec<(u64, String)> = cases.filter_map(of).collect();
+    found.sort();
+    let ((least, best), (most, worst)) = (found.first()?, found.last()?);
+    (least < most).then(|| {
+        format!(
+            "An upgrade with {name}: {best} is the cheapest, {} cycles; {worst} takes {}.",
+            Short(*least),
+            Ratio(*most, *least)
+        )
+    })
 }
 
 /// Returns a table of the calls of a section: a value, and below it a part of that value.

@@ -108,7 +108,10 @@ fn costs(results: &Results, entries: u64) -> Grid {
         column("after the work", GENERATE, rest_of_message, false),
         column("upgrade", UPGRADE, message, false),
     ];
-    let title = format!("Instructions on a map of {} entries", Grouped(entries));
+    let title = format!(
+        "Instructions on a map of {} entries; of get, put and remove, {OPERATIONS} operations together",
+        Grouped(entries)
+    );
     let mut grid = grid(title, results, None, entries, &columns);
     grid.header.extend(["heap", "stable memory"].map(str::to_owned));
     for (row, configuration) in grid.rows.iter_mut().zip(&results.configurations) {
@@ -150,7 +153,10 @@ fn computing(results: &Results, published: &Published, entries: u64) -> Grid {
         column("generate", GENERATE, computing_message, Some(|row| row.generate)),
         column("upgrade", UPGRADE, computing_message, Some(|row| row.upgrade)),
     ];
-    let title = format!("The same without touching pages, {} entries", Grouped(entries));
+    let title = format!(
+        "The same without touching pages, {} entries; of get, put and remove, {OPERATIONS} together",
+        Grouped(entries)
+    );
     let notes = vec![format!("Published: {}; whole messages.", published.source)];
     Grid { notes, ..grid(title, results, Some(published), entries, &columns) }
 }

@@ -10,7 +10,7 @@ use crate::plan::{KeysSuite, LISTS, WANTS, WATCHERS};
 use crate::size::{Size, fan_out, is_of_links, objects};
 use stablebench_suite::report::Presentation;
 use stablebench_suite::report::grid::{Cell, Grid, Style, cheapest};
-use stablebench_suite::report::number::{Fixed, Grouped};
+use stablebench_suite::report::number::{Fixed, Grouped, Ratio};
 use stablebench_suite::results::{Measured, Results};
 
 impl Presentation for KeysSuite {
@@ -20,6 +20,12 @@ impl Presentation for KeysSuite {
 
     fn headlines(&self) -> &'static [&'static str] {
         &["Adding a link"]
+    }
+
+    fn to_do(&self, results: &Results) -> Option<Vec<String>> {
+        let kinds = results.configurations.iter().skip(1);
+        let found: Vec<String> = kinds.filter_map(|kind| compared(results, &kind.key)).collect();
+        (!found.is_empty()).then_some(found)
     }
 
     fn section(&self, name: &str) -> Option<String> {
@@ -46,12 +52,36 @@ fn header(first: &str, results: &Results) -> Vec<String> {
     [first.to_owned()].into_iter().chain(keys).collect()
 }
 
+/// Returns the instructions of a row of a list, rounded.
+fn a_row(measured: &Measured) -> Option<u64> {
+    let rows = measured.detail.as_ref().map_or(0, |detail| detail.rows);
+    (rows > 0).then(|| (measured.instructions + rows / 2) / rows)
+}
+
+/// Returns a sentence on what links cost with a kind of key, against the first kind.
+fn compared(results: &Results, key: &str) -> Option<String> {
+    let first = &results.configurations.first()?.key;
+    let measured = |schema: &str, key: &str| results.case(LISTS, schema, key)?.measured();
+    let mut found: Vec<(Ratio, &str)> = Vec::new();
+    for schema in results.names(LISTS) {
+        let both =
+            measured(schema, key).and_then(a_row).zip(measured(schema, first).and_then(a_row));
+        found.extend(both.map(|(here, there)| (Ratio(here, there), schema)));
+    }
+    let of = |(Ratio(here, there), _): &(Ratio, &str)| *here as f64 / (*there).max(1) as f64;
+    let order = |one: &&(Ratio, &str), other: &&(Ratio, &str)| of(one).total_cmp(&of(other));
+    let (least, most) = (found.iter().min_by(order)?, found.iter().max_by(order)?);
+    Some(match least.1 == most.1 {
+        true => format!("{key}: a new link costs {} of one with {first}.", least.0),
+        false => format!(
+            "{key}: a new link costs {} to {} of one with {first}; least for {}, most for {}.",
+            least.0, most.0, least.1, most.1
+        ),
+    })
+}
+
 /// Returns a table of the cost of adding a link, compared with integer keys.
 fn links(results: &Results) -> Grid {
-    let a_row = |measured: &Measured| {
-        let rows = measured.detail.as_ref().map_or(0, |detail| detail.rows);
-        (rows > 0).then(|| (measured.instructions + rows / 2) / rows)
-    };
     let row = |schema: &str| {
         let values: Vec<Option<u64>> = results
             .configurations
@@ -182,4 +212,31 @@ fn claims(results: &Results) -> Result<Option<Grid>> {
         ],
         lines: false,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stablebench_suite::results::sample::{case, full, of};
+    use stablebench_suite::results::{Detail, Outcome};
+
+    #[test]
+    fn each_kind_of_key_is_compared_with_the_first() {
+        let row = |schema: &str, key: &str, instructions| {
+            let mut case = case(LISTS, schema, key, instructions);
+            let detail = full().cases[0].measured().unwrap().detail.clone().unwrap();
+            let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
+            measured.detail = Some(Detail { rows: 10, ..detail });
+            case
+        };
+        let results = of(vec![
+            row("(a) id", "integer", 100_000),
+            row("(a) id", "ULID", 200_000),
+            row("(d) rowid alone", "integer", 100_000),
+            row("(d) rowid alone", "ULID", 150_000),
+        ]);
+        let said = "ULID: a new link costs 1.50× to 2.00× of one with integer; least for (d) rowid \
+                    alone, most for (a) id.";
+        assert_eq!(KeysSuite.to_do(&results).unwrap(), [said]);
+    }
 }

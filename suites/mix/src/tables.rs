@@ -3,9 +3,9 @@
 use anyhow::Result;
 use stablebench_suite::engines::heading;
 use stablebench_suite::report::Presentation;
-use stablebench_suite::report::answer::{cache_sizes, shares, winner};
+use stablebench_suite::report::answer::{Winner, cache_sizes, is_without_journal, shares, winner};
 use stablebench_suite::report::grid::{Cell, Grid, Style, cheapest};
-use stablebench_suite::report::number::Ratio;
+use stablebench_suite::report::number::{Ratio, Short};
 use stablebench_suite::report::price::costs;
 use stablebench_suite::results::{Case, Measured, Outcome, Results};
 
@@ -25,19 +25,44 @@ impl Presentation for MixSuite {
     }
 
     fn to_do(&self, results: &Results) -> Option<Vec<String>> {
-        let winner = winner(results, MESSAGES, results.names(MESSAGES).first()?)?;
+        let name = *results.names(MESSAGES).first()?;
+        let winner = winner(results, MESSAGES, name)?;
         let (_, next) = winner.next?;
         let gain = Ratio(next.each_operation(), winner.measured.each_operation());
         let mut take = format!("Take {}: the next one takes {gain}.", heading(winner.key));
         if let Some(pragmas) = pragmas(winner.key) {
             take += &format!(" {pragmas}");
         }
-        Some([take].into_iter().chain(cache_sizes(results)).chain(shares(results)).collect())
+        let best = best_of_sqlite(results, name, &winner);
+        let sentences = [take].into_iter().chain(best).chain(cache_sizes(results));
+        Some(sentences.chain(shares(results)).collect())
     }
 
     fn tables(&self, results: &Results, style: Style) -> Result<Vec<Grid>> {
         Ok(results.names(MESSAGES).into_iter().map(|name| messages(results, name, style)).collect())
     }
+}
+
+/// Returns a sentence on the cheapest configuration of SQLite, unless that is the cheapest of all.
+fn best_of_sqlite(results: &Results, name: &str, winner: &Winner<'_>) -> Option<String> {
+    let is_sqlite = |key: &str| key.starts_with("sqlite") && !is_without_journal(key);
+    if is_sqlite(winner.key) {
+        return None;
+    }
+    let cases = results.section(MESSAGES).filter(|case| case.name == name);
+    let measured = cases.filter_map(|case| Some((case.configuration.as_str(), case.measured()?)));
+    let of_sqlite = measured.filter(|(key, _)| is_sqlite(key));
+    let (key, best) = of_sqlite.min_by_key(|(_, of)| of.each_operation())?;
+    let mut sentence = format!(
+        "The best of SQLite is {}, {} instructions, {} of the cheapest.",
+        heading(key),
+        Short(best.each_operation()),
+        Ratio(best.each_operation(), winner.measured.each_operation())
+    );
+    if let Some(pragmas) = pragmas(key) {
+        sentence += &format!(" {pragmas}");
+    }
+    Some(sentence)
 }
 
 /// Returns the statements that set a configuration of `ic-rusqlite`.
@@ -107,6 +132,28 @@ fn messages(results: &Results, name: &str, style: Style) -> Grid {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stablebench_suite::results::sample::{case, of};
+
+    #[test]
+    fn the_best_of_sqlite_is_named_if_the_map_wins() {
+        let results = |btree| {
+            let costs = [
+                ("btree", btree),
+                ("sqlite/persist", 900_000),
+                ("sqlite/wal,cache_size=100", 300_000),
+                ("sqlite/off", 1_000),
+            ];
+            of(costs.map(|(key, cost)| case(MESSAGES, "1 read", key, cost)).to_vec())
+        };
+        let sentences = MixSuite.to_do(&results(200_000)).unwrap();
+        assert_eq!(
+            sentences[1],
+            "The best of SQLite is SQLite WAL cache_size=100, 300 k instructions, 1.50× of the cheapest. \
+             PRAGMA journal_mode=wal; PRAGMA cache_size=100;"
+        );
+        let sentences = MixSuite.to_do(&results(400_000)).unwrap();
+        assert!(sentences.iter().all(|it| !it.contains("best of SQLite")), "{sentences:?}");
+    }
 
     #[test]
     fn pragmas_can_be_pasted() {

@@ -115,21 +115,27 @@ fn answer(mut grid: Grid) -> Grid {
     grid
 }
 
-/// Returns a sentence on the sections in which a side costs the least and the most.
+/// Returns a sentence on the sections in which a side costs the least and the most, of those with the
+/// first kind of key.
 fn extremes(sides: &Sides<'_>, other: &Other<'_>) -> Option<String> {
     let average = |section: Section| {
         mean(&other.found, &section.name()).map(|means| (means.arithmetic, section))
     };
-    let averages: Vec<(f64, Section)> = Section::all().filter_map(average).collect();
+    let all: Vec<(f64, Section)> = Section::all().filter_map(average).collect();
+    // Those that the table of the answer shows.
+    let shape = all.first()?.1.shape;
+    let averages = all.into_iter().filter(|(_, section)| section.shape == shape);
+    let averages: Vec<(f64, Section)> = averages.collect();
     let order = |one: &&(f64, Section), other: &&(f64, Section)| one.0.total_cmp(&other.0);
     let (least, most) = (averages.iter().min_by(order)?, averages.iter().max_by(order)?);
     Some(format!(
-        "{}: {} to {} of {}; most for {}.",
+        "{}: {} to {} of {}; most {}, {}.",
         heading(other.key),
         Factor(least.0),
         Factor(most.0),
         heading(sides.base),
-        most.1.title()
+        most.1.place_title(),
+        most.1.kind()
     ))
 }
 

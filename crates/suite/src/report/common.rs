@@ -129,7 +129,7 @@ pub fn writes(results: &Results, style: Style) -> Option<Grid> {
         rows.push([Cell::text(format!("{section}: {name}"))].into_iter().chain(cells).collect());
     }
     let mut header = vec![String::new()];
-    header.extend(columns.shown.iter().map(|key| heading(key)));
+    header.extend(columns.shown.iter().map(|key| columns.heading(key)));
     let mut notes: Vec<String> = columns.note().into_iter().collect();
     notes.push(
         "Bytes passed to stable_write, and bytes of the pages of 4 KiB that they touch, each divided \

@@ -1,18 +1,17 @@
 //! The columns of a table of the suite users. On a terminal, one column stands for all journal modes
-//! of SQLite whose figures in this table are about equal. It shows the best of each row, and a
-//! sentence names the modes:
+//! of SQLite whose figures are about equal. It shows the best of each row, and has all their names:
 //!
 //! ```text
-//!   DELETE   PERSIST   WAL             PERSIST   WAL
-//!      100       101   180      →          100   180
-//!                                PERSIST = DELETE: …
+//!   DELETE   PERSIST   WAL           PERSIST = DELETE   WAL
+//!      100       101   180      →                 100   180
 //! ```
 //!
-//! Two modes are equal if no figure of one is more than 10 % larger than the other's. Modes that the
+//! Two modes are equal if no figure of one is more than 10 % larger than the other's. All tables of a
+//! section compare the figures of the whole section, so that the same name stands for the same figure. Modes that the
 //! run's command names are all shown, and so are those with a figure missing.
 
 use super::style::Style;
-use crate::engines::{Configurations, SHIPPED};
+use crate::engines::{Configurations, SHIPPED, heading};
 use crate::results::Results;
 
 /// The ratio of two figures up to which they are about equal.
@@ -28,6 +27,31 @@ pub struct Columns<'r> {
 }
 
 impl<'r> Columns<'r> {
+    /// Chooses the columns of a table of a section.
+    pub fn of_section(
+        results: &'r Results,
+        section: &str,
+        keys: Vec<&'r str>,
+        style: Style,
+    ) -> Self {
+        let figure = |name: &str, key: &str| {
+            let measured = results.case(section, name, key)?.measured()?;
+            Some(if measured.capacity.is_some() {
+                measured.operations
+            } else {
+                measured.instructions
+            })
+        };
+        let mut names = results.names(section);
+        // Cases of other configurations say nothing about modes.
+        let is_of_modes = |name: &str| {
+            keys.iter().any(|key| mode(key).is_some() && results.case(section, name, key).is_some())
+        };
+        names.retain(|name| is_of_modes(name));
+        let figures = |key: &str| names.iter().map(|name| figure(name, key)).collect();
+        Self::of(results, keys.clone(), style, figures)
+    }
+
     /// Chooses the columns among `keys`, of which `figures` returns the figures in the table.
     pub fn of(
         results: &Results,
@@ -61,6 +85,21 @@ impl<'r> Columns<'r> {
         let equal = self.equal.iter().find(|group| group[0] == shown);
         let of = equal.and_then(|group| group.iter().copied().min_by_key(|key| rank(key)));
         of.unwrap_or(shown)
+    }
+
+    /// Returns the name of a column, with the modes that it stands for: `SQLite PERSIST = DELETE`.
+    pub fn heading(&self, shown: &str) -> String {
+        const NAMED: usize = 2;
+        let own = heading(shown);
+        let others = self.equal.iter().find(|group| group[0] == shown).map(|group| &group[1..]);
+        match others {
+            None => own,
+            Some(others) if others.len() > NAMED => format!("{own} = {} others", others.len()),
+            Some(others) => {
+                let names = others.iter().map(|key| mode(key).unwrap_or(key).to_uppercase());
+                [own].into_iter().chain(names).collect::<Vec<_>>().join(" = ")
+            }
+        }
     }
 
     /// Returns the equal modes, if there are any: `PERSIST = DELETE, OFF = MEMORY`.
@@ -168,6 +207,34 @@ mod tests {
         let reversed = |key: &str| if key == "sqlite/delete" { 1 } else { 2 };
         assert_eq!(columns.best("sqlite/persist", reversed), "sqlite/delete");
         assert_eq!(columns.best("btree", reversed), "btree");
+    }
+
+    /// The answer and the tables of a section have the same columns with the same names.
+    #[test]
+    fn a_column_is_named_after_the_modes_of_the_whole_section() {
+        let case =
+            |name: &str, key: &str, cost| crate::results::sample::case("insert", name, key, cost);
+        let cost = |key: &str, name: &str| match (key, name) {
+            ("sqlite/delete", "end 1") | ("sqlite/wal", _) => 200_000,
+            _ => 100_000,
+        };
+        let names = ["middle 1", "end 1"];
+        let keys = ["sqlite/persist", "sqlite/delete", "sqlite/truncate", "sqlite/wal"];
+        let all = |names: &[&str], keys: &[&'static str]| {
+            let results = of(names
+                .iter()
+                .flat_map(|name| keys.iter().map(|key| case(name, key, cost(key, name))))
+                .collect());
+            let columns = Columns::of_section(&results, "insert", keys.to_vec(), Style::default());
+            let shown = columns.shown.iter().map(|key| columns.heading(key));
+            shown.collect::<Vec<String>>().join(", ")
+        };
+        // DELETE differs at the end only.
+        let whole = "SQLite PERSIST = TRUNCATE, SQLite DELETE, SQLite WAL";
+        assert_eq!(all(&names, &keys), whole);
+        assert_eq!(all(&names[..1], &keys), "SQLite PERSIST = DELETE = TRUNCATE, SQLite WAL");
+        let more = [&keys[..], &["sqlite/memory"]].concat();
+        assert_eq!(all(&names[..1], &more), "SQLite PERSIST = 3 others, SQLite WAL");
     }
 
     /// PERSIST and WAL are both close to DELETE, but not to each other.

@@ -7,7 +7,6 @@ use super::grid::{Cell, Grid, Style, row_heading};
 use super::modes::Columns;
 use super::number::{Grouped, Short};
 use crate::cost::Inside;
-use crate::engines::heading;
 use crate::results::{Case, Detail, Measured, Prices, Results};
 
 /// The number of nodes of the subnet for which the replica charges.
@@ -87,10 +86,6 @@ pub fn costs(results: &Results, of: &Measured) -> Vec<Cell> {
 
 /// Returns a table of the charge, the cycles and the price of the messages of the section `insert`.
 pub fn grid(results: &Results, style: Style) -> Option<Grid> {
-    let costs = |detail: &Detail| {
-        let charge = detail.cost.inside.map_or(0, |inside| inside.charge);
-        Some(vec![charge, cycles(detail.cost.cycles, &results.prices)])
-    };
     let price = |detail: &Detail| {
         const MESSAGES: f64 = 1e6;
         let cycles = cycles(detail.cost.cycles, &results.prices);
@@ -104,7 +99,7 @@ pub fn grid(results: &Results, style: Style) -> Option<Grid> {
     };
     let title =
         "The cost of these messages: the whole charge, cycles, and US dollars for a million";
-    titled(title, notes(results), cells(results, "insert", style, costs, price))
+    titled(title, notes(results), cells(results, "insert", style, price))
 }
 
 /// Returns a table of compute, heap pages and stable pages in the charge of a section's messages,
@@ -117,12 +112,11 @@ pub fn parts(results: &Results, section: &str, title: &str, style: Style) -> Opt
         results.replica.rules
     );
     let parts = |detail: &Detail| parts_of(&detail.cost.inside?);
-    let figures = |detail: &Detail| Some(parts(detail)?.to_vec());
     let text = |detail: &Detail| {
         let [compute, heap, stable] = parts(detail)?.map(Short);
         Some(style.stacked(&style.stacked(&compute, &heap), &stable))
     };
-    titled(&title, vec![note], cells(results, section, style, figures, text))
+    titled(&title, vec![note], cells(results, section, style, text))
 }
 
 /// Returns the table with a title, and with these notes after its own.
@@ -138,13 +132,11 @@ fn parts_of(inside: &Inside) -> Option<[u64; 3]> {
     Some([pages.compute(inside.charge)?, pages.heap, pages.stable])
 }
 
-/// Returns a table with a row for each case that has a text for any configuration. `figures` are the
-/// numbers in the text.
+/// Returns a table with a row for each case that has a text for any configuration.
 fn cells(
     results: &Results,
     section: &str,
     style: Style,
-    figures: impl Fn(&Detail) -> Option<Vec<u64>>,
     text: impl Fn(&Detail) -> Option<String>,
 ) -> Grid {
     let of = |case: &Case| text(case.measured()?.detail.as_ref()?);
@@ -154,26 +146,18 @@ fn cells(
             names.push(&case.name);
         }
     }
-    let figures = |name: &str, key: &str| {
-        figures(results.case(section, name, key)?.measured()?.detail.as_ref()?)
-    };
-    let columns = Columns::of(results, results.configurations_of(section), style, |key| {
-        let all = names.iter().map(|name| figures(name, key));
-        all.flat_map(|figures| match figures {
-            Some(figures) => figures.into_iter().map(Some).collect(),
-            None => vec![None],
-        })
-        .collect()
-    });
+    let columns = Columns::of_section(results, section, results.configurations_of(section), style);
     let keys = &columns.shown;
     let row = |name: &&str| {
-        let sum = |key: &str| figures(name, key).map(|figures| figures.iter().sum::<u64>());
-        let cell = |key: &&str| results.case(section, name, columns.best(key, sum)).and_then(of);
+        let measured = |key: &str| results.case(section, name, key)?.measured();
+        // Of equal modes, the one whose instructions are shown.
+        let cost = |key: &str| measured(key).map(|measured| measured.instructions);
+        let cell = |key: &&str| results.case(section, name, columns.best(key, cost)).and_then(of);
         let cells = keys.iter().map(|key| cell(key).map_or(Cell::Absent, Cell::Text));
         [Cell::text(name)].into_iter().chain(cells).collect()
     };
     let mut header = vec![row_heading(section).to_owned()];
-    header.extend(keys.iter().map(|key| style.narrow(&heading(key))));
+    header.extend(keys.iter().map(|key| style.narrow(&columns.heading(key))));
     Grid {
         header,
         rows: names.iter().map(row).collect(),

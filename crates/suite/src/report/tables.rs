@@ -185,13 +185,10 @@ fn grid(
             rows.push((case.name.as_str(), row));
         }
     }
-    let columns = Columns::of(results, results.configurations_of(section), style, |key| {
-        let case = |(name, _): &(&str, &str)| figure(results.case(section, name, key)?, section);
-        rows.iter().map(case).collect()
-    });
+    let columns = Columns::of_section(results, section, results.configurations_of(section), style);
     let keys = &columns.shown;
     let mut header = vec![row_heading(section).to_owned()];
-    header.extend(keys.iter().map(|key| style.narrow(&heading(key))));
+    header.extend(keys.iter().map(|key| style.narrow(&columns.heading(key))));
     let rows = rows.into_iter().map(|(name, label)| {
         let rank = |key: &str| {
             let number = figure(results.case(section, name, key)?, section)?;

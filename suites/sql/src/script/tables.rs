@@ -138,7 +138,7 @@ fn spread(results: &Results, name: &str) -> Grid {
     let header = ["", "mean", "median", "95 %", "99 %", "most"];
     Grid {
         title: format!(
-            "{name}: instructions of {} transactions in {} messages",
+            "{name}: instructions of a transaction; {} were measured, in {} messages",
             Grouped(operations.unwrap_or(0)),
             Grouped(messages.unwrap_or(0))
         ),
@@ -204,7 +204,7 @@ fn statements(results: &Results, style: Style) -> Grid {
     let mut header = vec!["line".to_owned(), "times".to_owned()];
     header.extend(keys.iter().map(|key| style.narrow(&heading(key))));
     Grid {
-        title: "Statements: instructions, mean".to_owned(),
+        title: "Statements: instructions of an execution, mean".to_owned(),
         header,
         rows: results.names(STATEMENT).into_iter().map(row).collect(),
         notes: Vec::new(),
@@ -230,7 +230,7 @@ fn statements_of(results: &Results, key: &str) -> Grid {
     let header =
         ["line", "times", "rows", "mean", "compute", "heap pages", "stable pages", "cycles"];
     Grid {
-        title: "Statements: instructions".to_owned(),
+        title: "Statements: instructions of an execution, mean and its parts".to_owned(),
         header: header.map(str::to_owned).to_vec(),
         rows: results.names(STATEMENT).into_iter().filter_map(row).collect(),
         notes: vec!["rows: found or changed by all executions.".to_owned()],

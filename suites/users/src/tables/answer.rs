@@ -36,13 +36,10 @@ const ROWS: usize = 16;
 /// Returns the table; `None` without new rows.
 pub fn grid(results: &Results, style: Style) -> Option<Grid> {
     let measured_sizes = sizes(results);
-    let sizes = shown(measured_sizes.clone(), results, style);
-    let priced = priced(&sizes, results, style);
-    let columns = Columns::of(results, configurations(results), style, |key| {
-        let names = results.names(SECTION);
-        let cost = |name: &&str| Some(results.case(SECTION, name, key)?.measured()?.instructions);
-        names.iter().map(cost).collect()
-    });
+    let columns = Columns::of_section(results, SECTION, configurations(results), style);
+    let room = room(&columns, style);
+    let sizes = shown(measured_sizes.clone(), room);
+    let priced = priced(&sizes, room);
     let keys = fitting(columns.shown.clone(), places(results).len());
     let mut header = vec![String::new()];
     header.extend(sizes.iter().map(|size| Grouped(*size).to_string()));
@@ -77,7 +74,7 @@ pub fn grid(results: &Results, style: Style) -> Option<Grid> {
                     Some(of) => price(of, results),
                     None => Cell::Absent,
                 };
-            let label = Cell::Text(format!("  {}", heading(key)));
+            let label = Cell::Text(format!("  {}", columns.heading(key)));
             let cells: Vec<Cell> = sizes.iter().map(cell).collect();
             caused |= cells
                 .iter()
@@ -102,10 +99,11 @@ pub fn grid(results: &Results, style: Style) -> Option<Grid> {
     if !narrow.is_empty() {
         note += &format!("; not shown on this terminal: {} rows", narrow.join(", "));
     }
-    let hidden = columns.shown.iter().filter(|key| !keys.contains(key)).map(|key| heading(key));
+    let hidden = columns.shown.iter().filter(|key| !keys.contains(key));
+    let hidden = hidden.map(|key| columns.heading(key));
     let hidden: Vec<String> = hidden.collect();
     if !hidden.is_empty() {
-        note += &format!("; --verbose also shows {}", hidden.join(", "));
+        note += &format!("; all tables also have {}", hidden.join(", "));
     }
     let dollars = if priced.is_empty() { "" } else { "; $ for a million messages" };
     (!rows.is_empty()).then(|| Grid {
@@ -216,15 +214,15 @@ fn sizes(results: &Results) -> Vec<u64> {
 }
 
 /// Returns the width that labels leave.
-fn room(results: &Results, style: Style) -> usize {
-    let labels = configurations(results).into_iter().map(|key| heading(key).chars().count());
+fn room(columns: &Columns<'_>, style: Style) -> usize {
+    let labels = columns.shown.iter().map(|key| columns.heading(key).chars().count());
     let label = labels.max().unwrap_or(0) + 5;
     usize::from(style.terminal.width.unwrap_or(WIDTH)).saturating_sub(label)
 }
 
 /// Returns the sizes that fit: the first, the last, and then those between them.
-fn shown(mut sizes: Vec<u64>, results: &Results, style: Style) -> Vec<u64> {
-    let most = (room(results, style) / SIZE).max(1);
+fn shown(mut sizes: Vec<u64>, room: usize) -> Vec<u64> {
+    let most = (room / SIZE).max(1);
     while sizes.len() > most {
         sizes.remove(sizes.len() / 2);
     }
@@ -232,11 +230,11 @@ fn shown(mut sizes: Vec<u64>, results: &Results, style: Style) -> Vec<u64> {
 }
 
 /// Returns the sizes with a price, as far as there is room: 100 or the last one, and the first.
-fn priced(sizes: &[u64], results: &Results, style: Style) -> Vec<u64> {
+fn priced(sizes: &[u64], room: usize) -> Vec<u64> {
     let hundred = sizes.iter().find(|size| **size == 100).or(sizes.last());
     let mut priced: Vec<u64> = [hundred, sizes.first()].into_iter().flatten().copied().collect();
     priced.dedup();
-    priced.truncate(room(results, style).saturating_sub(sizes.len() * SIZE) / PRICE);
+    priced.truncate(room.saturating_sub(sizes.len() * SIZE) / PRICE);
     priced.sort_unstable();
     priced
 }
@@ -268,6 +266,6 @@ mod tests {
         assert_eq!(rows.len(), 3, "{rows:?}");
         let marked = |row: &&Vec<String>| row.iter().any(|cell| cell.starts_with(BEST));
         let marked: Vec<&str> = rows.iter().filter(marked).map(|row| row[0].trim()).collect();
-        assert_eq!(marked, ["SQLite PERSIST"]);
+        assert_eq!(marked, ["SQLite PERSIST = DELETE"]);
     }
 }

@@ -74,11 +74,7 @@ fn crossings(results: &Results, style: Style) -> Vec<String> {
     };
     let sqlite = results.configurations.iter().filter(|one| one.engine == Engine::SQLITE);
     let keys = sqlite.map(|one| one.key.as_str()).collect();
-    let columns = Columns::of(results, keys, style, |key| {
-        let names = results.names(SECTION);
-        let case = |name: &&str| Some(results.case(SECTION, name, key)?.measured()?.instructions);
-        names.iter().map(case).collect()
-    });
+    let columns = Columns::of_section(results, SECTION, keys, style);
     let mut sentences = Vec::new();
     for place in places {
         let base = series(place, BASE);

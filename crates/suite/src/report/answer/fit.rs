@@ -34,7 +34,7 @@ pub fn fit(grid: Grid, style: Style, lines: usize) -> Grid {
     }
     grid.notes.truncate(1);
     if !hidden.is_empty() {
-        grid.notes.insert(0, format!("--verbose also shows {}.", hidden.join(", ")));
+        grid.notes.insert(0, format!("All tables also have {}.", hidden.join(", ")));
     }
     grid
 }
@@ -146,6 +146,6 @@ mod tests {
         let fitted = fitted(20, 20, 14);
         assert_eq!(fitted.header, ["", "one"]);
         assert_eq!(fitted.rows.len(), 5);
-        assert_eq!(fitted.notes, ["--verbose also shows two, 15 more rows.", "first"]);
+        assert_eq!(fitted.notes, ["All tables also have two, 15 more rows.", "first"]);
     }
 }

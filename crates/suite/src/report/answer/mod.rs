@@ -40,15 +40,27 @@ const SENTENCES: usize = 9;
 const MODULES: usize = 2;
 /// The lines before the tables and after the sentences.
 const FRAME: usize = 6;
+/// The lines that follow an answer: the command for all tables, notes, and the prompt of a shell.
+const AFTER: usize = 5;
+/// The lines before the tables and the sentences of an answer on a short screen, and those that are left
+/// for its first sentence.
+const SHORT_FRAME: usize = 4;
+const SENTENCE: usize = 3;
 
-/// Returns the answer of a run as text.
+/// Returns the answer of a run as text. `height` is that of the screen; a short one shows the beginning of
+/// the first table and the first sentences.
 ///
 /// # Errors
 ///
 /// If published figures cannot be read.
-pub fn answer(suite: &dyn Presentation, results: &Results, terminal: Terminal) -> Result<String> {
-    let width = Some(terminal.width.unwrap_or(WIDTH).min(WIDTH));
-    let style = Style::of(Terminal { width, ..terminal });
+pub fn answer(
+    suite: &dyn Presentation,
+    results: &Results,
+    terminal: Terminal,
+    height: Option<usize>,
+) -> Result<String> {
+    let width = terminal.width.unwrap_or(WIDTH).min(WIDTH);
+    let style = Style::of(Terminal { width: Some(width), ..terminal });
     let mut text = String::new();
     if let Some(incomplete) = tables::incomplete(results) {
         writeln!(text, "{}", style.sentence(&incomplete))?;
@@ -59,12 +71,23 @@ pub fn answer(suite: &dyn Presentation, results: &Results, terminal: Terminal) -
         writeln!(text, "{part}\n\n{}", origin(results, style))?;
         return Ok(text);
     }
-    let mut left = LINES - FRAME - SENTENCES;
+    let short = height.filter(|height| *height < LINES).map(|height| height.saturating_sub(AFTER));
+    let mut left = match short {
+        Some(lines) => lines.saturating_sub(SHORT_FRAME + SENTENCE).max(fit::LEAST),
+        None => LINES - FRAME - SENTENCES,
+    };
     for grid in chosen(suite, results, style)? {
         if left < fit::LEAST {
             break;
         }
-        let shown = fit(grid, style, left).render(style);
+        let mut shown = fit(grid.clone(), style, left).render(style);
+        if short.is_some() && shown.lines().count() > left {
+            let mut fitted = fit(Grid { notes: Vec::new(), ..grid }, style, left);
+            if fitted.notes.iter().any(|note| style.sentence(note).contains('\n')) {
+                fitted.notes = vec!["All tables have more.".to_owned()];
+            }
+            shown = fitted.render(style);
+        }
         left = left.saturating_sub(shown.lines().count() + 1);
         write!(text, "\n{shown}")?;
     }
@@ -73,18 +96,29 @@ pub fn answer(suite: &dyn Presentation, results: &Results, terminal: Terminal) -
     let bullets = sentences.iter().map(|sentence| bullet(sentence, style));
     let mut bullets: Vec<String> = bullets.collect();
     let lines = |bullets: &[String]| bullets.iter().map(|text| text.lines().count()).sum::<usize>();
-    let origin = origin(results, style);
-    // The heading, two empty lines, and the line that names the command for all tables.
-    let used = text.lines().count() + origin.lines().count() + 4;
-    // A narrow terminal shows an answer on two screens.
-    let screen = if width < Some(WIDTH) { 2 * LINES } else { LINES };
+    let origin = match short {
+        // The tables have it.
+        Some(_) => String::new(),
+        None => format!("\n{}\n", origin(results, style)),
+    };
+    // A terminal wraps the command.
+    let columns = usize::from(width).max(1);
+    let of_origin = origin.lines().map(|line| line.chars().count().max(1).div_ceil(columns));
+    // The heading with an empty line, and the line that names the command for all tables.
+    let used = text.lines().count() + of_origin.sum::<usize>() + 3;
+    let screen = match short {
+        Some(lines) => lines + 1,
+        // A narrow terminal shows an answer on two screens.
+        None if width < WIDTH => 2 * LINES,
+        None => LINES,
+    };
     while lines(&bullets) > screen.saturating_sub(used) && bullets.len() > 1 {
         bullets.pop();
     }
     if !bullets.is_empty() {
         writeln!(text, "\n{}\n{}", style.heading("What to do"), bullets.join("\n"))?;
     }
-    writeln!(text, "\n{origin}")?;
+    text += &origin;
     Ok(text)
 }
 
@@ -160,7 +194,8 @@ mod tests {
     #[test]
     fn an_answer_fits_one_screen() {
         for width in [None, Some(140), Some(100), Some(60)] {
-            let text = answer(&PLAIN, &full(), Terminal { colour: false, width }).unwrap();
+            let terminal = Terminal { colour: false, width };
+            let text = answer(&PLAIN, &full(), terminal, None).unwrap();
             let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(
                 longest <= usize::from(width.unwrap_or(WIDTH).min(WIDTH)),
@@ -168,7 +203,7 @@ mod tests {
             );
             assert!(width == Some(60) || text.lines().count() <= LINES, "{text}");
         }
-        let text = answer(&PLAIN, &full(), Terminal::default()).unwrap();
+        let text = answer(&PLAIN, &full(), Terminal::default(), None).unwrap();
         insta::assert_snapshot!(text);
     }
 }
