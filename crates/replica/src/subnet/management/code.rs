@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use candid::Principal;
 use ic_management_canister_types::{
-    CanisterIdRecord, CanisterInstallMode, ChunkHash, InstallChunkedCodeArgs, InstallCodeArgs,
-    UninstallCodeArgs, UploadChunkArgs,
+    CanisterIdRecord, CanisterInstallMode, ChunkHash, InstallChunkedCodeArgs, UninstallCodeArgs,
+    UploadChunkArgs,
 };
 use sha2::{Digest, Sha256};
 
 use super::access::check_controller;
+use super::arguments::InstallCodeArgs;
 use super::call::{
     ManagementCall, Outcome, canister_not_found_anywhere, decode, invalid, refusal, reply,
 };

@@ -2,12 +2,12 @@
 
 use candid::{CandidType, Principal};
 use ic_management_canister_types::{
-    CanisterIdRecord, CreateCanisterArgs, InstallChunkedCodeArgs, InstallCodeArgs,
-    ReadCanisterSnapshotDataArgs, ReadCanisterSnapshotMetadataArgs, UpdateSettingsArgs,
-    UploadCanisterSnapshotDataArgs, UploadChunkArgs,
+    CanisterIdRecord, CreateCanisterArgs, InstallChunkedCodeArgs, ReadCanisterSnapshotDataArgs,
+    ReadCanisterSnapshotMetadataArgs, UpdateSettingsArgs, UploadChunkArgs,
 };
 use serde::Deserialize;
 
+use super::arguments::{InstallCodeArgs, UploadCanisterSnapshotDataArgs};
 use super::call::{ManagementCall, decode};
 use super::keys;
 use super::metadata::UploadMetadataArgs;

@@ -19,13 +19,14 @@
 //! | `keys` | threshold signatures |
 //! | `storage` | balances and reserved cycles for chunks, snapshots and code |
 //! | `bounded` | lists in arguments, which are bounded |
-//! | `types` | the Candid types of answers |
+//! | `arguments`, `types` | Candid types of large arguments, and of answers |
 //!
 //! Methods that are not in `Subnet::execute_method` are refused by name.
 //!
 //! Source: `rs/execution_environment/src/{execution_environment,canister_manager}.rs` of the replica.
 
 mod access;
+mod arguments;
 mod bounded;
 pub mod call;
 mod code;

@@ -19,10 +19,11 @@ use candid::{Principal, Reserved};
 use ic_management_canister_types::{
     ChunkHash, ReadCanisterSnapshotDataArgs, ReadCanisterSnapshotDataResult,
     ReadCanisterSnapshotMetadataArgs, SnapshotDataKind, SnapshotDataOffset,
-    UploadCanisterSnapshotDataArgs, UploadCanisterSnapshotMetadataResult,
+    UploadCanisterSnapshotMetadataResult,
 };
 
 use super::access::check_viewer;
+use super::arguments::UploadCanisterSnapshotDataArgs;
 use super::call::{Failed, ManagementCall, Outcome, invalid, reply};
 use super::code::{checked_chunk, store_error};
 use super::metadata::{Global, SnapshotMetadata, UploadMetadataArgs};
