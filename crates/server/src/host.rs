@@ -347,9 +347,12 @@ impl Host {
         drop(subnet);
         let mut queue = lock(&self.queue);
         queue.exclusive -= 1;
-        queue.changed = true;
+        // If time stands still, the driver has nothing to do but what is in the queue.
+        if self.pace() != Pace::Still || queue.has_inputs() {
+            queue.changed = true;
+            self.wake.notify_one();
+        }
         drop(queue);
-        self.wake.notify_one();
         result
     }
 

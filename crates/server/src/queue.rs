@@ -67,6 +67,15 @@ pub struct Queue {
     pub exclusive: usize,
 }
 
+impl Queue {
+    /// Returns `true` if there is something for the driver to do by itself.
+    pub fn has_inputs(&self) -> bool {
+        self.changed
+            || self.deadline.is_some()
+            || !(self.work.is_empty() && self.returned.is_empty() && self.compiled.is_empty())
+    }
+}
+
 /// A call that is executed.
 pub struct Open {
     /// Its id.

@@ -1,7 +1,5 @@
 //! Requests that go on to the Internet Computer's HTTP interface of an instance.
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{StatusCode, Uri};
@@ -12,7 +10,6 @@ use tower::ServiceExt;
 use super::bodies::read;
 use super::failure::Failed;
 use super::instance::Instance;
-use crate::http;
 use crate::limits::MAX_FORWARDED;
 
 /// Passes a request on to the Internet Computer's HTTP interface of an instance.
@@ -37,7 +34,7 @@ pub async fn forward(instance: &Instance, path: &str, request: Request) -> Respo
     if let Ok(uri) = format!("{path}{query}").parse::<Uri>() {
         *request.uri_mut() = uri;
     }
-    http::router(Arc::clone(&instance.host)).oneshot(request).await.into_response()
+    instance.interface.clone().oneshot(request).await.into_response()
 }
 
 /// Returns the refusal of an address that names no canister or subnet of the instance, in the words of

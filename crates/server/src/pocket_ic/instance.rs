@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use axum::Router;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use candid::{CandidType, Principal};
@@ -30,6 +31,7 @@ use super::version::Version;
 use crate::clock;
 use crate::driver;
 use crate::host::{Host, Pace, lock};
+use crate::http;
 use crate::ingress::Registered;
 use crate::limits::{MAX_CALL, MAX_INSTANCE_CANISTERS, MAX_STABLE_READ};
 use crate::queue::Open;
@@ -53,6 +55,8 @@ const INITIAL_TIME: u64 = 1_620_328_630_000_000_000;
 pub struct Instance {
     /// The subnets and their driver.
     pub host: Arc<Host>,
+    /// The Internet Computer's HTTP interface.
+    pub interface: Router,
     subnets: Mutex<Subnets>,
     /// Number of messages that were sent.
     sent: AtomicU64,
@@ -112,6 +116,7 @@ impl Instance {
             verifies,
         ));
         Ok(Self {
+            interface: http::router(Arc::clone(&host)),
             host,
             subnets: Mutex::new(subnets),
             sent: AtomicU64::new(0),
