@@ -208,10 +208,10 @@ fn an_interface_is_found_where_it_is() {
     assert!(reply.starts_with("(5 : nat)"), "{reply}");
     let (reply, _) = succeeds(&["call", "bare.wasm", "echo", "--args-hex=00 ff"], folder);
     assert!(reply.starts_with("0x00ff"), "{reply}");
-    let long = format!("(\"{}\")", "x".repeat(200_000));
-    std::fs::write(folder.join("long"), &long).unwrap();
+    let long = "x".repeat(200_000);
+    std::fs::write(folder.join("long"), format!("(\"{long}\")")).unwrap();
     let (reply, _) = succeeds(&["call", "bare.wasm", "echo", "--args-file=long"], folder);
-    assert!(reply.starts_with(&long), "{}", &reply[..100]);
+    assert!(reply.contains(&format!("\"{long}\"")), "{}", &reply[..100]);
     let mut child = command(&["call", "bare.wasm", "echo", "--args-file=-"], folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -245,6 +245,8 @@ fn mistakes_in_arguments_are_marked_once() {
     let error = fails(&[&call[..], &["(\"a\")"]].concat(), folder.path());
     assert!(error.contains("(\"a\") do not fit echo, which takes (nat64): "), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
+    let error = fails(&[&call[..4], &["settings", "5"]].concat(), folder.path());
+    assert!(error.contains("in quotes: settings '(5)': the canister has no method 5; "), "{error}");
     let error = fails(&call, folder.path());
     assert!(error.contains("echo takes (nat64); write the values behind it"), "{error}");
 }

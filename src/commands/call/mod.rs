@@ -167,7 +167,18 @@ fn prepare(
         }
         prepared.push(match &step.action {
             Action::Call(method) => {
-                let method = interface.method(method, &module)?;
+                let method = interface.method(method, &module).map_err(|error| {
+                    match prepared.last() {
+                        // It is an argument of the method before it, perhaps.
+                        Some(Prepared::Call { step: Step { argument: None, .. }, method: before }) => {
+                            let before = &before.name;
+                            error.context(format!(
+                                "arguments are in parentheses, and texts in quotes: {before} '({method})'"
+                            ))
+                        }
+                        _ => error,
+                    }
+                })?;
                 // The numbers between are of the same types.
                 for number in [1, step.times.get()] {
                     method.encode(step.argument(number).as_ref())?;
