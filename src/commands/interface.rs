@@ -6,6 +6,9 @@
 //!   --candid FILE  →  the section candid:service  →  the text of the export get_candid_pointer
 //! ```
 //!
+//! The types of a constructor can be in a section of their own, `candid:args`, as Motoko's compiler
+//! writes them.
+//!
 //! Without one, values have the types that their text shows, and replies those that they contain.
 
 use std::fmt::Write;
@@ -14,7 +17,9 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use candid::types::{FuncMode, Type, TypeEnv, TypeInner};
 use candid::{IDLArgs, types::Function};
+use candid_parser::syntax::IDLInitArgs;
 use candid_parser::token::{Token, Tokenizer};
+use candid_parser::typing::check_init_args;
 use candid_parser::{IDLProg, check_prog};
 use stablebench_replica::decoding::{decode_untyped, decode_values};
 use stablebench_replica::files::{self, MAX_TEXT};
@@ -81,11 +86,33 @@ impl Interface {
         if let Some(path) = file {
             return Self::read(path);
         }
-        let text = match canisters::candid_of(&module.wasm()) {
+        let wasm = module.wasm();
+        let text = match canisters::candid_of(&wasm) {
             Some(text) => Some(text),
             None => canister.exported_text(module, EXPORT)?,
         };
-        text.map_or(Ok(Self::default()), |text| Self::parse(&text))
+        let Some(text) = text else { return Ok(Self::default()) };
+        let interface = Self::parse(&text).and_then(|interface| {
+            interface.constructed_with(canisters::candid_args_of(&wasm).as_deref())
+        });
+        interface.context("give another one with --candid FILE")
+    }
+
+    /// Adds the types of a constructor in the section `candid:args`.
+    fn constructed_with(self, arguments: Option<&str>) -> Result<Self> {
+        let (Self(Some((env, actor))), Some(text)) = (&self, arguments) else { return Ok(self) };
+        const INVALID: &str = "the canister's candid:args is not valid Candid";
+        check_nesting(text).map_err(|error| anyhow!("{INVALID}: {error}"))?;
+        let program: IDLInitArgs =
+            text.parse().map_err(|error| anyhow!("{INVALID}: {}", mistake(text, &error)))?;
+        let mut merged = TypeEnv::new();
+        let types = check_init_args(&mut merged, env, &program)
+            .map_err(|error| anyhow!("{INVALID}: {error}"))?;
+        let service = match actor.as_ref() {
+            TypeInner::Class(_, service) => service.clone(),
+            _ => actor.clone(),
+        };
+        Ok(Self(Some((merged, TypeInner::Class(types, service).into()))))
     }
 
     /// Reads the interface in a file.
@@ -234,8 +261,14 @@ impl Method {
     /// If it does not have the type of the interface.
     pub fn decode(&self, reply: &[u8]) -> Result<String> {
         let values = match &self.types {
-            Some((env, function)) => decode_values(reply, env, &function.rets)
-                .context("the reply is not of the method's type")?,
+            // The error's other lines have the whole reply.
+            Some((env, function)) => {
+                decode_values(reply, env, &function.rets).map_err(|error| {
+                    let error = error.to_string();
+                    let error = short(error.lines().next().unwrap_or_default());
+                    anyhow!("the reply is not of the method's type: {error}")
+                })?
+            }
             None => match decode_untyped(reply) {
                 Ok(values) => values,
                 Err(_) => return Ok(format!("0x{}", hex::encode(reply))),

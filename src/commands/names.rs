@@ -27,9 +27,9 @@ impl Names {
         let mut found = self.0.iter().filter(|(known, _)| known == name).map(|(_, id)| *id);
         match (found.next(), found.next()) {
             (Some(id), None) => Ok(id),
-            (Some(_), Some(_)) => bail!(
-                "several canisters are called {name}; give them names: --with NAME={name}.wasm"
-            ),
+            (Some(_), Some(_)) => {
+                bail!("several canisters are called {name}; give them names: --with NAME=FILE")
+            }
             (None, _) => {
                 let names: Vec<&str> = self.0.iter().map(|(name, _)| name.as_str()).collect();
                 bail!("there is no canister {name}; there is {}", names.join(", "))

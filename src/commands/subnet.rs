@@ -156,8 +156,12 @@ pub fn load(
             id
         }
         _ => {
-            let built = canisters::find(name, progress)?;
-            let id = place(&mut subnet, &mut listed, 0, &built, name, state)?;
+            let (chosen, module) = named(name);
+            let mut built = canisters::find(module, progress)?;
+            let id = place(&mut subnet, &mut listed, 0, &built, module, state)?;
+            if let Some(chosen) = chosen {
+                built.name = chosen.to_owned();
+            }
             names.add(&built.name, id.known());
             new.extend(id.unless_saved(built, None));
             id.known()

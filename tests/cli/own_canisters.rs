@@ -173,6 +173,60 @@ fn steps_are_taken_one_after_the_other_with_their_costs() {
     assert!(error.contains("name a method of the canister; it has add, certificate"), "{error}");
 }
 
+/// Motoko's compiler writes the constructor's types to a section of their own.
+#[test]
+fn types_of_a_constructor_can_be_in_a_section_of_their_own() {
+    let folder = folder();
+    let service = INTERFACE.replace("(Settings) -> ", "");
+    let section = format!(
+        "(@custom \"icp:private candid:service\" {service:?})\
+         (@custom \"icp:private candid:args\" \"(settings : Settings)\")"
+    );
+    write(folder.path(), "actor.wasm", &section);
+    let call = ["call", "actor.wasm", "settings"];
+    let error = fails(&call, folder.path());
+    assert!(error.contains("arguments of the type (record { owner : principal; "), "{error}");
+    let (reply, _) = succeeds(&[&call[..], &["--init", INIT]].concat(), folder.path());
+    assert!(reply.starts_with("(record { owner = principal \"aaaaa-aa\"; "), "{reply}");
+    let upgrade = ["--init", INIT, "--upgrade=actor.wasm"];
+    let error = fails(&[&call[..], &upgrade].concat(), folder.path());
+    assert!(error.contains("give them: --upgrade-args '(…)'"), "{error}");
+}
+
+/// An interface that lies, a mistake in a file, standard input twice, and a file of someone else.
+#[test]
+fn nothing_is_lost_by_a_mistake() {
+    let folder = folder();
+    let folder = folder.path();
+    let lies = INTERFACE.replace("echo : (nat64) -> (nat64)", "echo : (nat64) -> (text)");
+    std::fs::write(folder.join("lies.did"), lies).unwrap();
+    let call = ["call", "shelf.wasm", "--init", INIT, "--candid=lies.did"];
+    let output = stablebench(&[&call[..], &["add", "(1)", "echo", "(5)"]].concat(), folder);
+    assert_eq!(output.status.code(), Some(2));
+    let (printed, error) = (stdout(&output), stderr(&output));
+    assert!(printed.starts_with("add: (1 : nat64)\n") && printed.contains("\n echo "), "{printed}");
+    assert!(error.contains("echo: the reply is not of the method's type: "), "{error}");
+    let error = fails(&[&call[..], &["echo", "(5)"]].concat(), folder);
+    assert!(error.contains("not of the method's type") && error.contains("\ninstructions "));
+    assert!(error.len() < 1_000, "{error}");
+
+    let call = &call[..4];
+    std::fs::write(folder.join("calls"), "add (1)\n\nnothing\n").unwrap();
+    let error = fails(&[call, &["--calls=calls"]].concat(), folder);
+    assert!(error.contains("line 3 of calls: the canister has no method nothing; "), "{error}");
+    let error = fails(&[call, &["echo", "--args-file=-", "--calls=-"]].concat(), folder);
+    assert!(error.contains("standard input is read once"), "{error}");
+
+    let module = std::fs::read(folder.join("bank.wasm")).unwrap();
+    let error = fails(&[call, &["add", "(1)", "--save=bank.wasm"]].concat(), folder);
+    assert!(error.contains("bank.wasm is replaced by saved canisters only"), "{error}");
+    assert!(std::fs::read(folder.join("bank.wasm")).unwrap() == module);
+    std::fs::write(folder.join("s"), "").unwrap();
+    for _ in 0..2 {
+        succeeds(&[call, &["add", "(1)", "--save=s"]].concat(), folder);
+    }
+}
+
 #[test]
 fn an_interface_is_found_where_it_is() {
     let folder = folder();

@@ -4,13 +4,15 @@ mod costs;
 mod steps;
 mod tree;
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use stablebench_replica::subnet::Executed;
-use stablebench_replica::{Execution, Module, Principal, Reject, files};
+use stablebench_replica::{
+    Canister, Execution, LoadError, Module, Principal, Reject, files, saved_note,
+};
 
 use self::costs::{Row, describe, functions, sequence};
 use self::steps::{Action, Step, Steps};
@@ -114,6 +116,7 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
     let _lock = match &args.save {
         Some(path) => {
             files::replaceable(path).with_context(|| not_saved(path))?;
+            check_replaced(path)?;
             Some(lock(path, "--save")?)
         }
         None => None,
@@ -146,6 +149,24 @@ fn not_saved(path: &Path) -> String {
     format!("cannot save the canisters to {}", path.display())
 }
 
+/// Refuses to replace a file that contains something else than canisters.
+fn check_replaced(path: &Path) -> Result<()> {
+    match saved_note(path) {
+        Ok(_) | Err(LoadError::Subnet | LoadError::Version { .. } | LoadError::Rules { .. }) => {
+            Ok(())
+        }
+        Err(LoadError::Io(error)) if error.kind() == ErrorKind::NotFound => Ok(()),
+        // A new file, as mktemp makes it.
+        Err(_) if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0) => Ok(()),
+        Err(error) => {
+            bail!(
+                "{} is replaced by saved canisters only ({error}); choose another --save",
+                path.display()
+            )
+        }
+    }
+}
+
 /// Finds methods and modules, and checks all arguments, before anything is executed.
 fn prepare(
     steps: Vec<Step>,
@@ -153,49 +174,78 @@ fn prepare(
     replica: &Embedded,
     progress: &Progress,
 ) -> Result<Vec<Prepared>> {
-    let Loaded { subnet, callee, interface, names, .. } = loaded;
-    let canister = subnet.canister(callee).context("the canister is gone")?;
-    let mut module = canister.module().context("the canister has no module")?.clone();
-    let mut interface = interface.clone();
+    let canister = loaded.subnet.canister(&loaded.callee).context("the canister is gone")?;
+    let module = canister.module().context("the canister has no module")?.clone();
+    let interface = loaded.interface.clone();
     if steps.is_empty() {
         bail!("name a method of the canister; {}", interface.methods(&module));
     }
+    let mut check = Check { loaded, canister, replica, progress, module, interface };
     let mut prepared = Vec::new();
-    for mut step in steps {
+    for step in steps {
+        let place = step.place.clone();
+        let checked = check.step(step, prepared.last());
+        prepared.push(match place {
+            Some(place) => checked.context(place)?,
+            None => checked?,
+        });
+    }
+    Ok(prepared)
+}
+
+/// The check of steps, with the module and the interface that the steps before leave.
+struct Check<'a> {
+    loaded: &'a Loaded,
+    canister: &'a Canister,
+    replica: &'a Embedded,
+    progress: &'a Progress,
+    module: Module,
+    interface: Interface,
+}
+
+impl Check<'_> {
+    fn step(&mut self, mut step: Step, before: Option<&Prepared>) -> Result<Prepared> {
         if let Some(argument) = &mut step.argument {
-            argument.fill(names)?;
+            argument.fill(&self.loaded.names)?;
         }
-        prepared.push(match &step.action {
-            Action::Call(method) => {
-                let method = interface.method(method, &module).map_err(|error| {
-                    match prepared.last() {
-                        // It is an argument of the method before it, perhaps.
-                        Some(Prepared::Call { step: Step { argument: None, .. }, method: before }) => {
-                            let before = &before.name;
-                            error.context(format!(
-                                "arguments are in parentheses, and texts in quotes: {before} '({method})'"
-                            ))
-                        }
-                        _ => error,
+        match &step.action {
+            Action::Call(name) => {
+                let found = self.interface.method(name, &self.module);
+                let method = match (found, before) {
+                    // The word may be the argument of the method before it.
+                    (
+                        Err(error),
+                        Some(Prepared::Call { step: Step { argument: None, .. }, method }),
+                    ) if step.place.is_none() => {
+                        return Err(error.context(format!(
+                            "arguments are in parentheses, and texts in quotes: {} '({name})'",
+                            method.name
+                        )));
                     }
-                })?;
+                    (found, _) => found?,
+                };
                 // The numbers between are of the same types.
                 for number in [1, step.times.get()] {
                     method.encode(step.argument(number).as_ref())?;
                 }
-                Prepared::Call { step, method }
+                Ok(Prepared::Call { step, method })
             }
             Action::Upgrade(name) => {
-                let built = canisters::find(name, progress)?;
-                module = replica.compile_for_subnet(*callee, &built.wasm)?;
-                interface = Interface::of(&module, canister, None)?;
+                let built = canisters::find(name, self.progress)?;
+                let callee = self.loaded.callee;
+                let module = self.replica.compile_for_subnet(callee, &built.wasm)?;
+                self.interface = Interface::of(&module, self.canister, None)?;
+                let option = match step.place {
+                    Some(_) => format!("--upgrade {name}"),
+                    None => "--upgrade-args".to_owned(),
+                };
                 let argument = step.argument.as_ref();
-                let argument = interface.constructor(argument, &built.name, "--upgrade-args")?;
-                Prepared::Upgrade { name: built.name, module: module.clone(), argument }
+                let argument = self.interface.constructor(argument, &built.name, &option)?;
+                self.module = module.clone();
+                Ok(Prepared::Upgrade { name: built.name, module, argument })
             }
-        });
+        }
     }
-    Ok(prepared)
 }
 
 /// Sends a message of a step, and prints what canisters print.
@@ -265,7 +315,9 @@ fn alone(
     };
     let reply = done.outcome().map_err(|reject| anyhow!("{reject}\n{costs}"))?;
     let reply = match (step, reply, name) {
-        (Prepared::Call { method, .. }, Some(reply), _) => method.decode(reply)?,
+        (Prepared::Call { method, .. }, Some(reply), _) => {
+            method.decode(reply).map_err(|error| anyhow!("{error:#}\n{costs}"))?
+        }
         (.., name) => format!("upgraded to {}", name.map_or("", String::as_str)),
     };
     Ok(format!("{}\n{costs}\n", safe(&reply)))
@@ -287,7 +339,10 @@ fn all(
         let mut row = Row::new(&label);
         let mut last = None;
         for number in 1..=times {
-            interrupt::check()?;
+            if let Err(interrupted) = interrupt::check() {
+                failed = Some(interrupted);
+                break;
+            }
             let done = execute(step, number, loaded, args, &output.progress)?;
             row.add(done.executions());
             bar.advance();
@@ -307,8 +362,16 @@ fn all(
         if let (Prepared::Call { method, .. }, Some(done)) = (step, last)
             && let Ok(Some(reply)) = done.outcome()
         {
-            let reply = shortened(&method.decode(reply)?);
-            replies += &format!("{}: {}\n", safe_line(&label), safe(&reply));
+            match method.decode(reply) {
+                Ok(reply) => {
+                    let reply = shortened(&reply);
+                    replies += &format!("{}: {}\n", safe_line(&label), safe(&reply));
+                }
+                Err(error) => {
+                    failed = Some(error.context(safe_line(&label).into_owned()));
+                    break;
+                }
+            }
         }
     }
     bar.done("");

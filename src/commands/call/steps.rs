@@ -51,6 +51,8 @@ pub struct Step {
     pub argument: Option<Argument>,
     /// The number of calls.
     pub times: NonZeroU32,
+    /// The line of a file, for errors.
+    pub place: Option<String>,
 }
 
 /// What a step does.
@@ -84,7 +86,7 @@ const CALLS: &str = "calls";
 
 impl Step {
     fn new(action: Action) -> Self {
-        Self { action, argument: None, times: NonZeroU32::MIN }
+        Self { action, argument: None, times: NonZeroU32::MIN, place: None }
     }
 
     /// The argument of one of several calls, in which `{i}` is its number.
@@ -105,6 +107,13 @@ impl Steps {
     ///
     /// If a file cannot be read, or a line is no step.
     pub fn read(&self) -> Result<Vec<Step>> {
+        let inputs = self.0.iter().filter(|typed| match typed {
+            Typed::Step(_, Some(Source::File(path))) | Typed::Lines(path) => is_input(path),
+            Typed::Step(..) => false,
+        });
+        if inputs.count() > 1 {
+            bail!("standard input is read once, but - is given several times");
+        }
         let mut steps = Vec::new();
         for typed in &self.0 {
             match typed {
@@ -190,9 +199,13 @@ impl Source {
     }
 }
 
+fn is_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 /// Reads a file, or standard input if the path is `-`.
 fn read(path: &Path) -> Result<Vec<u8>> {
-    match path.as_os_str() == "-" {
+    match is_input(path) {
         true => files::read_at_most(std::io::stdin().lock(), MAX_FILE)
             .context("cannot read standard input"),
         false => {
@@ -206,12 +219,17 @@ fn lines(path: &Path) -> Result<Vec<Step>> {
     let text = String::from_utf8(read(path)?)
         .with_context(|| format!("{} is not UTF-8", path.display()))?;
     let mut steps = Steps::default();
+    let text = text.trim_start_matches('\u{feff}');
     for (number, line) in (1..).zip(text.lines().map(str::trim)) {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
+        let place = format!("line {number} of {}", path.display());
         if let Err(error) = steps.line(line) {
-            bail!("line {number} of {}: {error}", path.display());
+            bail!("{place}: {error}");
+        }
+        if let Some((step, _)) = steps.last() {
+            step.place = Some(place);
         }
     }
     steps.read()
@@ -279,8 +297,8 @@ impl Args for Steps {
                  Candid text in parentheses, or bytes",
             ))
             .arg(text(CALLS, "FILE").help(
-                "Make the calls in this file, one in a line: a method and its arguments. # begins a \
-                 comment, --upgrade CANISTER (ARGUMENTS) upgrades",
+                "Make the calls in this file, or - for standard input, one in a line: a method and its \
+                 arguments. Lines that begin with # are comments, --upgrade CANISTER (ARGUMENTS) upgrades",
             ))
     }
 
@@ -402,7 +420,7 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             parsed(&["first", "--calls", path.to_str().unwrap(), "last"]).unwrap().read()
         };
-        let text = "# comment\n\n  add(1)\nput (\"a (b) # --repeat 3 c\", 2) --repeat 3\n\
+        let text = "\u{feff}# comment\n\n  add(1)\nput (\"a (b) # --repeat 3 c\", 2) --repeat 3\n\
                     --upgrade new.wasm (3)\r\nget\n";
         let expected = [
             "1 first ",

@@ -250,7 +250,7 @@ impl Canister {
             let name = EntryPoint::PreUpgrade.name();
             let message = self.message(old.rules(), Mode::PreUpgrade, caller, Vec::new());
             if let Err(fault) = run.execute(&old, &mut state, message, name)? {
-                return Ok(self.install_failed(&run, fault));
+                return Ok(self.install_failed(module, &run, fault));
             }
         }
         let keeps_heap = match keeps_heap(&old, module, upgrade.persistence, &state) {
@@ -282,7 +282,8 @@ impl Canister {
     ) -> Result<Installed, HostError> {
         let (peak, limit) = (Bytes(state.heap.size() as u64), self.settings.heap_limit);
         if limit != Bytes(0) && peak > limit {
-            return Ok(self.install_failed(&run, Fault::WasmMemoryLimit { peak, limit }));
+            let fault = Fault::WasmMemoryLimit { peak, limit };
+            return Ok(self.install_failed(module, &run, fault));
         }
         let start = module.rewritten().has_start.then_some(("start", Mode::Start));
         let entry = module.has(entry_point).then_some((entry_point.name(), Mode::Init));
@@ -295,7 +296,7 @@ impl Canister {
                 ..self.message(module.rules(), mode, caller, argument.to_vec())
             };
             if let Err(fault) = run.execute(module, &mut state, message, name)? {
-                return Ok(self.install_failed(&run, fault));
+                return Ok(self.install_failed(module, &run, fault));
             }
         }
         self.module = Some(module.clone());
@@ -308,9 +309,14 @@ impl Canister {
         Ok(Installed { execution: run.execution(Ok(Vec::new()), cycles), fault: None })
     }
 
-    fn install_failed(&mut self, run: &InstallRun, fault: Fault) -> Installed {
-        self.charge(Cycles(0));
-        let execution = run.execution(Err(fault.reject(&self.id())), Cycles(0));
+    /// An installation that failed pays for what was executed.
+    ///
+    /// Source: `finish_err` in `rs/execution_environment/src/execution/install_code.rs` of the
+    /// replica, which gives back the cycles of the other instructions only.
+    fn install_failed(&mut self, module: &Module, run: &InstallRun, fault: Fault) -> Installed {
+        let cycles = cycles::install(module.rules(), run.charge, module.is_64_bit());
+        self.charge(cycles);
+        let execution = run.execution(Err(fault.reject(&self.id())), cycles);
         Installed { execution, fault: Some(fault) }
     }
 }

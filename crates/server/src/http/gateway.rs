@@ -185,7 +185,11 @@ async fn respond(backend: impl Backend, request: Request) -> Result<Response, Re
     .await;
     drop(client);
     let response = asked.map_err(|error| bad(&error))??;
+    // Others say nothing about a response, or are for the connection.
     let status = StatusCode::from_u16(response.status_code).map_err(|error| bad(&error))?;
+    if !(200..600).contains(&response.status_code) {
+        return Err(bad(&format!("The canister answers with the status {}.", status.as_u16())));
+    }
     let mut headers = HeaderMap::new();
     for (name, value) in response.headers {
         let name = HeaderName::try_from(name);
