@@ -340,7 +340,7 @@ fn all(
         let mut last = None;
         for number in 1..=times {
             if let Err(interrupted) = interrupt::check() {
-                failed = Some(interrupted);
+                failed = Some(interrupted.into());
                 break;
             }
             let done = execute(step, number, loaded, args, &output.progress)?;
