@@ -294,31 +294,29 @@ fn alone(
         canister.report_calls(true);
     }
     let done = execute(step, 1, loaded, args, progress)?;
-    let (name, costs) = match (step, &done) {
-        (Prepared::Call { method, .. }, Done::Called(followed)) => {
-            let first = followed.first(&method.name);
+    let mut costs = match &done {
+        Done::Called(followed) => {
+            let first = followed.first(&step.label().0);
             let mut costs = first.map_or_else(String::new, |it| describe(&it.execution, rules));
             if followed.call.executions.len() > 1 {
                 costs += &format!("\n{}", tree(&followed.call.executions).trim_end());
             }
-            (None, costs)
+            costs
         }
-        (Prepared::Upgrade { name, module, .. }, Done::Upgraded(execution)) => {
-            let mut costs = format!("{}{}", describe(execution, rules), functions(execution));
+        Done::Upgraded(execution) => describe(execution, rules) + &functions(execution),
+    };
+    let reply = done.outcome().map_err(|reject| anyhow!("{reject}\n{costs}"))?;
+    let reply = match step {
+        Prepared::Call { method, .. } => method
+            .decode(reply.unwrap_or_default())
+            .map_err(|error| anyhow!("{error:#}\n{costs}"))?,
+        Prepared::Upgrade { name, module, .. } => {
             costs += &format!(
                 "\nthe network also charges for compiling the module: about {} instructions",
                 Grouped(module.compiling().get())
             );
-            (Some(name), costs)
+            format!("upgraded to {name}")
         }
-        _ => bail!("a call was executed as an upgrade: this is a bug"),
-    };
-    let reply = done.outcome().map_err(|reject| anyhow!("{reject}\n{costs}"))?;
-    let reply = match (step, reply, name) {
-        (Prepared::Call { method, .. }, Some(reply), _) => {
-            method.decode(reply).map_err(|error| anyhow!("{error:#}\n{costs}"))?
-        }
-        (.., name) => format!("upgraded to {}", name.map_or("", String::as_str)),
     };
     Ok(format!("{}\n{costs}\n", safe(&reply)))
 }

@@ -1,4 +1,4 @@
-//! What `call` does, one step after the other. Options belong to the word before them:
+//! The steps of `call`, in the order in which they are typed. An option applies to the word before it:
 //!
 //! ```text
 //!   add '(1)' --repeat 10 --upgrade new.wasm --upgrade-args '(2)' get --calls more.txt
@@ -55,7 +55,7 @@ pub struct Step {
     pub place: Option<String>,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Calls this method.

@@ -55,7 +55,7 @@ pub fn call(
     of(profile(normal, profiled, message, &title, shown), &title)
 }
 
-/// What is shown of the executions.
+/// Options for showing the output of canisters.
 #[derive(Clone, Copy)]
 struct Shown<'a> {
     names: &'a Names,

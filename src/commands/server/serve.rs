@@ -279,7 +279,7 @@ fn installed(
     Ok(())
 }
 
-/// What a server prints at its start: where it is, what it serves, and what to type.
+/// The text that `serve` prints at its start: its address, its canisters, and commands to call them.
 fn announced(
     address: SocketAddr,
     pocket_ic: Option<SocketAddr>,

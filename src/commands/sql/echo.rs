@@ -1,4 +1,4 @@
-//! What a terminal shows of keys that are pressed while a statement is executed.
+//! The terminal's echo of control characters while a statement is executed.
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 

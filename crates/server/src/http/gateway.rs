@@ -45,7 +45,7 @@ const UPDATE: &str = "http_request_update";
 /// Nanoseconds for which an answer is awaited.
 const LIFE: u64 = 5 * MINUTE;
 
-/// What is behind a gateway.
+/// The canisters that a gateway serves.
 pub trait Backend: Clone + Send + 'static {
     /// The host of the canisters.
     fn host(&self) -> &Host;

@@ -7,16 +7,18 @@ use reqwest::{Method, Response};
 
 use super::server::{COUNTER, Server};
 
-define_function!(Callback : (u64) -> (Part) query);
+define_function!(pub Callback : (u64) -> (Part) query);
 
+/// A part of a streamed response.
 #[derive(CandidType)]
-struct Part {
-    body: Vec<u8>,
-    token: Option<u64>,
+pub struct Part {
+    pub body: Vec<u8>,
+    pub token: Option<u64>,
 }
 
+/// The query for the rest of a response.
 #[derive(CandidType)]
-enum Streaming {
+pub enum Streaming {
     Callback { callback: Callback, token: u64 },
 }
 
@@ -29,7 +31,7 @@ struct HttpResponse {
     streaming_strategy: Option<Streaming>,
 }
 
-/// What a canister is asked.
+/// The argument of `http_request`.
 #[derive(CandidType, Deserialize, Debug)]
 struct HttpRequest {
     method: String,

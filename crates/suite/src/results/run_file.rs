@@ -39,7 +39,7 @@ impl RunFile {
     ///
     /// # Errors
     ///
-    /// If the path is not for results, or another run saves to it.
+    /// If the file exists and contains no results, or another run is saving to it.
     pub fn new(path: &Path) -> Result<Self> {
         check_ending(path)?;
         let place = saving::check(path).with_context(|| not_saved(path))?;

@@ -1,22 +1,10 @@
 //! HTTP gateways.
 
-use candid::{CandidType, Encode, Func, define_function};
+use candid::{CandidType, Encode, Func};
 use reqwest::Method;
 
 use super::*;
-
-define_function!(Callback : (u64) -> (Part) query);
-
-#[derive(CandidType)]
-struct Part {
-    body: Vec<u8>,
-    token: Option<u64>,
-}
-
-#[derive(CandidType)]
-enum Streaming {
-    Callback { callback: Callback, token: u64 },
-}
+use crate::gateway::{Callback, Part, Streaming};
 
 #[derive(CandidType)]
 struct Response {
