@@ -5,21 +5,28 @@
 //! ```
 //!
 //! The rows of a table come after those that they refer to, since a library with transactions of its
-//! own checks foreign keys always.
+//! own checks foreign keys always. A value that does not fit a message is read and sent in pieces.
 
 use anyhow::{Context, Result, bail};
 use stablebench_suite_sql::Value;
 
 use super::import::quoted;
 use super::print;
-use super::session::{Bound, Session};
+use super::session::{Bound, KEEP, Session};
+use crate::report::number::Binary;
 use crate::terminal::safe;
 
-/// The rows of a table that are read at a time.
+/// The rows of a table that are read at a time, at most, and the bytes of their values. Each reply has
+/// a part of them, and each query for one executes the statement again.
 const ROWS: usize = 10_000;
+const BYTES: u64 = 4 << 20;
 /// The rows of a message, and the bytes of their values, at most.
 const MESSAGE_ROWS: usize = 1_000;
 const MESSAGE_BYTES: usize = 1 << 20;
+/// The bytes of a piece of a value, of which a canister keeps as many.
+const PIECE: usize = 1 << 20;
+/// The bytes of a value that is sent in pieces, at least, if its row does not fit a message.
+const LARGE: usize = 64 << 10;
 
 /// A part of a database.
 #[derive(Clone, Debug)]
@@ -149,22 +156,90 @@ fn rows(
         })
         .collect();
     let columns = if ordinary.len() == all.len() { Vec::new() } else { ordinary.clone() };
-    for offset in (0..).step_by(ROWS) {
-        let part = format!(
-            "SELECT {} FROM {} LIMIT {ROWS} OFFSET {offset}",
-            ordinary.join(","),
-            quoted(table)
-        );
-        let rows = session.rows(&part)?;
-        let last = rows.len() < ROWS;
-        if !rows.is_empty() {
-            visit(Part::Rows { table: table.to_owned(), columns: columns.clone(), rows })?;
-        }
-        if last {
-            break;
-        }
+    let source = Source { columns: ordinary, table: quoted(table) };
+    let (mut offset, mut limit) = (0, ROWS);
+    while let Some(rows) = source.rows(session, limit, offset)? {
+        offset += rows.len();
+        limit = ROWS.min(2 * rows.len());
+        visit(Part::Rows { table: table.to_owned(), columns: columns.clone(), rows })?;
     }
     Ok(())
+}
+
+/// A table whose rows are read.
+struct Source {
+    columns: Vec<String>,
+    table: String,
+}
+
+impl Source {
+    /// Rows always in one order: an index that has the columns would give another one.
+    fn select(&self, columns: &str, limit: usize, offset: usize) -> String {
+        format!("SELECT {columns} FROM {} NOT INDEXED LIMIT {limit} OFFSET {offset}", self.table)
+    }
+
+    /// Returns some rows from an offset on; `None` after the last one.
+    fn rows(
+        &self,
+        session: &mut Session,
+        limit: usize,
+        offset: usize,
+    ) -> Result<Option<Vec<Vec<Value>>>> {
+        let select = self.select(&self.columns.join(","), limit, offset).as_str().into();
+        let mut answer = session.first_rows(&select, BYTES)?;
+        if answer.rows.is_empty() && answer.digest.rows > 0 {
+            answer = session.first_rows(&select, KEEP)?;
+        }
+        let mut rows = answer.rows;
+        if rows.is_empty() && answer.digest.rows > 0 {
+            bail!("the values of row {} have more than {}", offset + 1, Binary(KEEP));
+        }
+        for (row, column, _) in answer.cut {
+            let (row, column) = (row as usize, column as usize);
+            let bytes = self.bytes(session, offset + row, column)?;
+            let value = &mut rows[row][column];
+            *value = match value {
+                Value::Blob(_) => Value::Blob(bytes),
+                _ => text(session, bytes)?,
+            };
+        }
+        Ok((!rows.is_empty()).then_some(rows))
+    }
+
+    /// Returns the bytes of a value, in the encoding of the database.
+    fn bytes(&self, session: &mut Session, row: usize, column: usize) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        loop {
+            let start = bytes.len() + 1;
+            let column = &self.columns[column];
+            let piece = format!("substr(CAST({column} AS BLOB), {start}, {PIECE})");
+            let rows = session.rows(&self.select(&piece, 1, row))?;
+            let Some([Value::Blob(piece)]) = rows.first().map(Vec::as_slice) else {
+                bail!("row {} cannot be read in pieces", row + 1);
+            };
+            bytes.extend(piece);
+            if piece.len() < PIECE {
+                return Ok(bytes);
+            }
+        }
+    }
+}
+
+/// Decodes a text that was read as bytes.
+fn text(session: &mut Session, bytes: Vec<u8>) -> Result<Value> {
+    let rows = session.rows("PRAGMA encoding")?;
+    let units = |unit: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
+        Value::Text(String::from_utf16_lossy(&units))
+    };
+    Ok(match rows.first().map(Vec::as_slice) {
+        Some([Value::Text(encoding)]) if encoding == "UTF-16le" => units(u16::from_le_bytes),
+        Some([Value::Text(encoding)]) if encoding == "UTF-16be" => units(u16::from_be_bytes),
+        _ => match String::from_utf8(bytes) {
+            Ok(text) => Value::Text(text),
+            Err(error) => Value::TextBytes(error.into_bytes()),
+        },
+    })
 }
 
 /// Copies a database to an empty one: as a file if both engines use files, else as SQL.
@@ -201,6 +276,13 @@ fn send(to: &mut Session, part: &Part) -> Result<()> {
     for row in rows {
         let bound = Bound { text: insert.clone(), parameters: row.clone() };
         let size = bound.bytes() - insert.len();
+        if size > MESSAGE_BYTES {
+            statements.push("COMMIT".into());
+            execute(to, &std::mem::replace(&mut statements, begin()))?;
+            bytes = 0;
+            send_in_pieces(to, &part.insert(), row)?;
+            continue;
+        }
         if statements.len() > begin().len()
             && (statements.len() > MESSAGE_ROWS || bytes + size > MESSAGE_BYTES)
         {
@@ -213,6 +295,38 @@ fn send(to: &mut Session, part: &Part) -> Result<()> {
     }
     statements.push("COMMIT".into());
     execute(to, &statements)
+}
+
+/// Inserts a row whose large values are collected in a table of pieces before.
+fn send_in_pieces(to: &mut Session, insert: &str, row: &[Value]) -> Result<()> {
+    // No table of the database has this name, which would hide it.
+    const PIECES: &str = "temp.\"pieces of stablebench\"";
+    let mut places = Vec::new();
+    let mut parameters = Vec::new();
+    execute(to, &[format!("CREATE TABLE {PIECES}(value, number, bytes)").as_str().into()])?;
+    for (number, value) in row.iter().enumerate() {
+        let (bytes, kind) = match value {
+            Value::Text(text) => (text.as_bytes(), "TEXT"),
+            Value::TextBytes(bytes) => (&bytes[..], "TEXT"),
+            Value::Blob(bytes) => (&bytes[..], "BLOB"),
+            _ => (&[][..], ""),
+        };
+        if bytes.len() < LARGE {
+            parameters.push(value.clone());
+            places.push(format!("?{}", parameters.len()));
+            continue;
+        }
+        for (piece, bytes) in bytes.chunks(PIECE).enumerate() {
+            let text = format!("INSERT INTO {PIECES} VALUES ({number}, {piece}, ?1)");
+            execute(to, &[Bound { text, parameters: vec![Value::Blob(bytes.to_vec())] }])?;
+        }
+        places.push(format!(
+            "(SELECT CAST(group_concat(bytes, '') AS {kind}) FROM (SELECT bytes FROM {PIECES} \
+             WHERE value = {number} ORDER BY number))"
+        ));
+    }
+    let insert = Bound { text: format!("{insert}{})", places.join(",")), parameters };
+    execute(to, &[insert, format!("DROP TABLE {PIECES}").as_str().into()])
 }
 
 fn execute(to: &mut Session, statements: &[Bound]) -> Result<()> {

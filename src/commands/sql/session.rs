@@ -16,7 +16,7 @@ use crate::runner::wire;
 use crate::{canisters, interrupt};
 
 /// The bytes of values of a message's results that are kept for the caller.
-const KEEP: u64 = 64 << 20;
+pub const KEEP: u64 = 64 << 20;
 /// The bytes of a part of a file in a message.
 const PART: usize = 1 << 20;
 /// The bytes of a message, without what Candid adds.
@@ -165,7 +165,7 @@ impl Session {
     ///
     /// Those of [`execute`](Self::execute).
     pub fn look(&mut self, statements: &[Bound]) -> Result<Vec<Answer>> {
-        look(&mut *self.canister, statements)
+        look(&mut *self.canister, statements, KEEP)
     }
 
     /// Executes a statement without parameters in a query.
@@ -184,6 +184,16 @@ impl Session {
     /// Those of [`look`](Self::look); SQLite's; if there are more rows than are kept.
     pub fn rows_of(&mut self, text: &str, parameters: Vec<Value>) -> Result<Vec<Vec<Value>>> {
         rows(&mut *self.canister, &Bound { text: text.to_owned(), parameters })
+    }
+
+    /// Executes a statement in a query, and returns its answer with the first rows, whose values have
+    /// as many bytes at most, and can be cut.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`look`](Self::look); SQLite's.
+    pub fn first_rows(&mut self, statement: &Bound, bytes: u64) -> Result<Answer> {
+        answer(&mut *self.canister, statement, bytes)
     }
 
     /// Tries something on a copy of the canister, which is dropped.
@@ -235,14 +245,19 @@ impl Session {
     ///
     /// If the engine does not store it as one.
     pub fn file(&mut self) -> Result<Vec<u8>> {
-        let file = file_of(&mut *self.canister).map_err(|error| self.with_engine(error))?;
-        match file.is_empty() {
-            false => Ok(file),
+        // Each query closes the connection, which writes to all pages of its cache.
+        let emptied = self.trial(|copy| {
+            execute(copy, &["PRAGMA shrink_memory".into()])?;
+            file_of(copy)
+        });
+        let file = emptied.or_else(|_| file_of(&mut *self.canister));
+        match file.map_err(|error| self.with_engine(error))? {
             // SQLite writes nothing until there is a table.
-            true => self.trial(|copy| {
+            file if file.is_empty() => self.trial(|copy| {
                 execute(copy, &["VACUUM".into()])?;
                 file_of(copy)
             }),
+            file => Ok(file),
         }
     }
 
@@ -284,15 +299,15 @@ pub fn execute(canister: &mut dyn Messages, statements: &[Bound]) -> Result<Exec
             Binary(bytes as u64)
         );
     }
-    let (measured, cost) = work(canister, &Sql::Statements(job(statements)))?;
+    let (measured, cost) = work(canister, &Sql::Statements(job(statements, KEEP)))?;
     let answers = answers(canister, &Sql::Answers)?;
     let pages = answers.iter().map(|answer| pages_of(&measured.0, answer));
     Ok(Executed { pages: pages.collect(), answers, cost })
 }
 
-fn look(canister: &mut dyn Messages, statements: &[Bound]) -> Result<Vec<Answer>> {
+fn look(canister: &mut dyn Messages, statements: &[Bound], keep: u64) -> Result<Vec<Answer>> {
     interrupt::check_work()?;
-    answers(canister, &Sql::Statements(job(statements)))
+    answers(canister, &Sql::Statements(job(statements, keep)))
 }
 
 /// Executes a statement in a query, and returns its rows.
@@ -301,15 +316,20 @@ fn look(canister: &mut dyn Messages, statements: &[Bound]) -> Result<Vec<Answer>
 ///
 /// SQLite's; if there are more rows than are kept.
 pub fn rows(canister: &mut dyn Messages, statement: &Bound) -> Result<Vec<Vec<Value>>> {
-    let answers = look(canister, std::slice::from_ref(statement))?;
-    let answer = answers.into_iter().next().context("the canister returned no answer")?;
-    if let Some(failure) = answer.error {
-        bail!("{}", failure.message);
-    }
+    let answer = answer(canister, statement, KEEP)?;
     if (answer.rows.len() as u64) < answer.digest.rows || !answer.cut.is_empty() {
         bail!("the rows have more than {}, or a value more than 1 MiB", Binary(KEEP));
     }
     Ok(answer.rows)
+}
+
+fn answer(canister: &mut dyn Messages, statement: &Bound, keep: u64) -> Result<Answer> {
+    let answers = look(canister, std::slice::from_ref(statement), keep)?;
+    let answer = answers.into_iter().next().context("the canister returned no answer")?;
+    match &answer.error {
+        Some(failure) => bail!("{}", failure.message),
+        None => Ok(answer),
+    }
 }
 
 fn work(canister: &mut dyn Messages, job: &Sql) -> Result<(Readings, Cost)> {
@@ -351,8 +371,7 @@ fn answers(canister: &mut dyn Messages, job: &Sql) -> Result<Vec<Answer>> {
         for mut answer in part {
             match answers.last_mut().filter(|last| last.call == answer.call) {
                 Some(last) => {
-                    let before = last.rows.len() as u64;
-                    last.cut.extend(answer.cut.iter().map(|cut| (cut.0 + before, cut.1, cut.2)));
+                    last.cut.append(&mut answer.cut);
                     last.rows.append(&mut answer.rows);
                 }
                 None => answers.push(answer),
@@ -370,7 +389,7 @@ fn kept(canister: &mut dyn Messages, job: &Sql, position: u64) -> Result<(Vec<u8
 }
 
 /// A job with these statements; equal texts are prepared once.
-fn job(statements: &[Bound]) -> Statements {
+fn job(statements: &[Bound], keep: u64) -> Statements {
     let mut texts: Vec<String> = Vec::new();
     let mut places = std::collections::HashMap::new();
     let mut calls = Vec::new();
@@ -381,5 +400,5 @@ fn job(statements: &[Bound]) -> Statements {
         });
         calls.push(Call { text: place as u32, parameters: parameters.clone() });
     }
-    Statements { texts, calls, keep: KEEP }
+    Statements { texts, calls, keep }
 }
