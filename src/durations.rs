@@ -37,7 +37,7 @@ pub fn remember(durations: Durations, save: impl Fn(&str, Duration) + Send + 'st
     known.save = Some(Box::new(save));
 }
 
-/// Returns the duration of a step when it ran last, if it was notable.
+/// Returns the duration of a step's last run, if it was long enough to be kept.
 pub fn before(name: &str) -> Option<Duration> {
     let known = known();
     let (_, seconds) = known.durations.iter().find(|(other, _)| other == name)?;

@@ -12,7 +12,7 @@ use stablebench_replica::text::note;
 
 /// The longest time until Ctrl-C is noticed.
 const TICK: Duration = Duration::from_millis(20);
-/// A signal that comes this soon after the first is the same one: some programs send it to this process
+/// A signal that comes this soon after the first repeats it: some programs send it to this process
 /// and once more to its group.
 const DOUBLED: Duration = Duration::from_millis(300);
 /// The stack size of abandoned work in bytes: the usual size for `main`.
@@ -32,17 +32,17 @@ static REGISTERED: Mutex<bool> = Mutex::new(false);
 /// `true` if the first Ctrl-C prints a note.
 static ANNOUNCED: AtomicBool = AtomicBool::new(false);
 
-/// What ends the work under way of a program that then goes on.
+/// A function that ends the work under way of a program that then goes on.
 type Stop = Box<dyn Fn() + Send>;
-/// Of a program whose work ends one by one: the work under way, if there is any.
+/// The work under way, in a program that goes on after it.
 static WORK: Mutex<Option<Stop>> = Mutex::new(None);
 /// `true` if Ctrl-C ends the work under way instead of the program.
 static WORK_ONLY: AtomicBool = AtomicBool::new(false);
 /// `true` if Ctrl-C has ended the work under way.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
-/// Does work that Ctrl-C ends: `stop` is called then, on another thread, and the program ends if that
-/// does not help before the next Ctrl-C, or if there is no work. Returns what the work returns, and `true` if it was ended.
+/// Does work that Ctrl-C ends by a call of `stop` on another thread. The next Ctrl-C ends the program
+/// if the work goes on, or if there is none. Returns the work's result, and `true` if it was ended.
 ///
 /// # Errors
 ///

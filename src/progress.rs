@@ -39,7 +39,7 @@ pub struct Step {
     name: String,
     /// The name as it is shown.
     shown: String,
-    /// The begin of a step whose duration is kept for later runs.
+    /// The start of a step whose duration is kept for later runs.
     began: Option<Instant>,
     /// Drops with the step, and prevents the line of a step that is still short.
     short: Option<Sender<()>>,
@@ -236,8 +236,7 @@ mod tests {
         (term, Progress::Bars(MultiProgress::with_draw_target(target)))
     }
 
-    /// Waits for a terminal to show what is expected: bars are not drawn more often than 20 times a
-    /// second.
+    /// Waits for a terminal to show the expected text: bars are drawn at most 20 times a second.
     fn shown(term: &InMemoryTerm, steps: &[&Step], expected: impl Fn(&str) -> bool) -> String {
         let mut text = String::new();
         for _ in 0..200 {

@@ -18,8 +18,8 @@ use crate::progress::Progress;
 /// The longest time until Ctrl-C is noticed.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Runs a `cargo build`, and returns the path of the module that it reports, if it does. `name` is
-/// what is built, for the progress.
+/// Runs a `cargo build`, and returns the path of the module, if cargo reports one. The progress shows
+/// `name`.
 ///
 /// # Errors
 ///
@@ -76,7 +76,7 @@ fn reason(printed: &str) -> String {
     }
 }
 
-/// Returns the path of the module that a message of cargo reports, if it does.
+/// Returns the path of the module, if a message of cargo reports one.
 fn module_in(message: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     if message.get("reason")? != "compiler-artifact" {

@@ -4,7 +4,7 @@
 //! the sources. The stamp of a module names everything that decides about it:
 //!
 //! ```text
-//!   target/wasm32-unknown-unknown/release/NAME.wasm            as cargo has built it last
+//!   target/wasm32-unknown-unknown/release/NAME.wasm            the last one that cargo built
 //!                                         NAME.builds/KEY.wasm
 //!                                         NAME.builds/KEY.stamp   the hash of the former, and the
 //!                                                                 programs with their versions
@@ -177,7 +177,7 @@ impl Project {
     }
 }
 
-/// Returns the version in what a program has printed: its first word that begins with a digit.
+/// Returns the version in the output of a program: its first word that begins with a digit.
 fn version(program: &str, printed: String) -> CrateVersion {
     let is_number = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit());
     let number = printed.split_whitespace().find(is_number);

@@ -16,7 +16,7 @@ pub fn own() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Joins flags of rustc as `CARGO_ENCODED_RUSTFLAGS` has them.
+/// Joins flags of rustc for `CARGO_ENCODED_RUSTFLAGS`.
 pub fn encoded(flags: impl IntoIterator<Item = OsString>) -> OsString {
     let mut encoded = OsString::new();
     for flag in flags {
@@ -28,7 +28,7 @@ pub fn encoded(flags: impl IntoIterator<Item = OsString>) -> OsString {
     encoded
 }
 
-/// Keeps away from cargo what would change a module: the user's flags for native builds and unstable
+/// Hides from cargo what would change a module: the user's flags for native builds and unstable
 /// features, a wrapper of the compiler, and the location of the sources.
 pub fn isolate(cargo: &mut Command, flags: impl IntoIterator<Item = OsString>) {
     cargo

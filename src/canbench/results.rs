@@ -135,7 +135,7 @@ fn parse(text: &str) -> Result<Result<Option<Results>, Version>> {
     Ok(Ok(Some(Results { benches: kept.benches, rules, setup })))
 }
 
-/// Reads a file that must be there.
+/// Reads a file that must exist.
 ///
 /// # Errors
 ///
@@ -151,7 +151,7 @@ pub fn read_existing(path: &Path) -> Result<Results> {
 ///
 /// # Errors
 ///
-/// If that fails; what was there stays.
+/// If that fails; the old file stays.
 pub fn write(path: &Path, results: &Results) -> Result<()> {
     saving::save(path, render(results)?.as_bytes())
         .with_context(|| format!("cannot write the results to {}", path.display()))

@@ -1,5 +1,5 @@
 //! YAML of files that come from elsewhere. Its parser takes a time that grows with the square of the
-//! nesting, so deeper nesting than a file needs is refused before.
+//! nesting, so nesting that is deeper than any file needs is refused first.
 
 use anyhow::{Result, bail};
 use serde::de::DeserializeOwned;
@@ -55,7 +55,7 @@ mod tests {
 
     type Any = yaml_serde::Value;
 
-    /// Each is parsed or refused soon, although the parser alone takes 11 seconds for the first.
+    /// Each is parsed or refused at once, although the parser alone takes 11 seconds for the first.
     #[test]
     fn nesting_is_refused_before_it_is_parsed() {
         const SIZE: usize = 40 << 10;

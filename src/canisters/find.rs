@@ -60,7 +60,7 @@ pub fn find(name: &str, progress: &Progress) -> Result<Built> {
 }
 
 /// Reads a module from a file, plain or in gzip. If it calls functions of WASI, it is converted with a
-/// note: no replica accepts it as it is.
+/// note: no replica accepts it unchanged.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! A module of a canister, and what its sections tell.
+//! A module of a canister, and the content of its sections.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -144,7 +144,7 @@ fn section_of(module: &[u8], names: &[&str]) -> Option<Vec<u8>> {
     })
 }
 
-/// Returns what is found in one of a module's sections.
+/// Returns the first result for a module's sections.
 fn found_in<T>(module: &[u8], find: impl Fn(Payload<'_>) -> Option<T>) -> Option<T> {
     let wasm = plain(module);
     Parser::new(0).parse_all(&wasm).filter_map(Result::ok).find_map(find)

@@ -1,6 +1,6 @@
 //! Interfaces of canisters, and arguments and replies in Candid.
 //!
-//! The interface is the first of these that there is:
+//! The interface is the first of these that exists:
 //!
 //! ```text
 //!   --candid FILE  →  the section candid:service  →  the text of the export get_candid_pointer
@@ -9,7 +9,7 @@
 //! The types of a constructor can be in a section of their own, `candid:args`, as Motoko's compiler
 //! writes them.
 //!
-//! Without one, values have the types that their text shows, and replies those that they contain.
+//! Without one, the text of values determines their types, and replies contain theirs.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Names of the canisters of a command, which arguments use instead of ids that nobody knows before.
+//! Names of the canisters of a command, which arguments use in place of ids that are not known yet.
 
 use anyhow::{Result, bail};
 use stablebench_replica::Principal;

@@ -212,7 +212,7 @@ impl Planned {
     }
 }
 
-/// Leaves out of a plan all cases but those that a pattern matches.
+/// Leaves out of a plan all cases that no pattern matches.
 ///
 /// # Errors
 ///

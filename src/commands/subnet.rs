@@ -366,8 +366,7 @@ fn check_module(
     Ok(())
 }
 
-/// Executes a call, and what it has left to do when it is answered: calls whose answers it did not
-/// wait for.
+/// Executes a call, and then the calls whose answers it did not await.
 pub fn follow(subnet: &mut Subnet, message: Message<'_>) -> Result<Followed> {
     let Message { callee, method, argument, query } = message;
     let caller = Principal::anonymous();
@@ -395,7 +394,7 @@ impl Followed {
         self.call.executions.iter().find(is_it)
     }
 
-    /// Notes what is missing.
+    /// Adds notes on what is missing.
     pub fn note(&self, progress: &Progress) {
         if self.unfinished {
             let rounds = format!("{MAX_ROUNDS} more rounds");

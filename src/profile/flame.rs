@@ -128,7 +128,7 @@ impl Flame {
         self.instructions + self.heap_pages
     }
 
-    /// Returns true if a frame of this name is an execution.
+    /// Returns `true` if a frame with this name is an execution.
     pub(super) fn is_execution(&self, name: &str) -> bool {
         self.places.get(name).is_some_and(|name| self.executions.contains(name))
     }

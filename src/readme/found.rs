@@ -19,8 +19,8 @@ const VFS: &str = "sqlite-vfs";
 /// Page caches that are smaller than the one that `ic-rusqlite` begins with.
 const CACHES: [&str; 2] = ["100", "1000"];
 
-/// Work that a small page cache may not make cheaper: its name, section and case. It is named only
-/// where the figures say so.
+/// Work that a small page cache may not make cheaper: its name, section and case. It is shown only if
+/// the figures confirm it.
 const NOT_CHEAPER: [(&str, &str, &str); 6] = [
     ("one row read", "work", "read 1 uniform, warm"),
     ("one row updated", "work", "update 1 uniform, warm"),
@@ -29,7 +29,7 @@ const NOT_CHEAPER: [(&str, &str, &str); 6] = [
     ("1 000 reads of the same 10 000 rows", "working-set", "10 000 rows: read 1 000"),
     SMALL,
 ];
-/// The case of those with the smallest table.
+/// Of these, the case with the smallest table.
 const SMALL: (&str, &str, &str) =
     ("100 reads in a table of 10 000 rows", "curve", "100 of 10 000 rows: read uniform");
 

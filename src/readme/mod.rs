@@ -80,7 +80,7 @@ pub struct Page {
     pub text: String,
 }
 
-/// The pages with rendered parts, as they have to be.
+/// Expected contents of the pages with rendered parts.
 ///
 /// # Errors
 ///

@@ -10,14 +10,14 @@ use stablebench_replica::{Difference, files};
 use super::{Answer, Canister, Copied, Cost, Messages};
 use crate::report::number::Binary;
 
-/// The time between two looks.
+/// The time between two checks.
 const TICK: Duration = Duration::from_millis(100);
 
 /// The most that a message may take on this machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Ceiling {
     pub time: Duration,
-    /// Bytes that the process grows by, where the system tells them.
+    /// Bytes by which the process may grow, where the system reports its size.
     pub memory: u64,
 }
 
@@ -34,7 +34,7 @@ impl Ceiling {
     /// The ceiling of a message of a setup. A million rows take seconds.
     pub const SETUP: Self = Self { time: Duration::from_secs(15 * 60), memory: 4 << 30 };
 
-    /// The ceiling by which a single statement is found that has no end.
+    /// The ceiling that finds a single statement without an end.
     #[must_use]
     pub fn short(self) -> Self {
         Self { time: self.time.min(Duration::from_secs(20)), ..self }
@@ -53,7 +53,7 @@ impl<'a> Below<'a> {
         Self { canister, ceiling }
     }
 
-    /// Sends an update. Time and memory are looked at meanwhile.
+    /// Sends an update. Time and memory are checked meanwhile.
     fn send(&mut self, update: impl FnOnce(&mut dyn Canister) -> Result<Answer>) -> Result<Answer> {
         let Some(halt) = self.canister.switch() else { return update(self.canister) };
         let ceiling = self.ceiling;
@@ -128,7 +128,7 @@ impl Messages for Below<'_> {
     }
 }
 
-/// Returns the bytes of this process that are in memory, or 0 where the system does not tell them.
+/// Returns the bytes of this process that are in memory, or 0 where the system does not report them.
 fn resident() -> u64 {
     let status = files::read("/proc/self/status".as_ref(), 1 << 20).unwrap_or_default();
     let status = String::from_utf8_lossy(&status);

@@ -47,7 +47,7 @@ impl Copied {
         super::executed::answer(upgraded).outcome.context("upgrading failed").map(drop)
     }
 
-    /// Returns the stable pages that queries have read since this was last asked.
+    /// Returns the stable pages that queries have read since the last call.
     pub fn take_read(&mut self) -> FixedBitSet {
         std::mem::take(&mut self.read)
     }

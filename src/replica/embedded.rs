@@ -23,7 +23,7 @@ pub struct Embedded {
     replica: stablebench_replica::Replica,
     /// Shows the compiling of modules, which takes up to a minute if they are not cached.
     progress: Progress,
-    /// What was shown so far. Several threads may need the same module at once.
+    /// The modules shown so far. Several threads may need the same module at once.
     shown: Arc<Mutex<BTreeSet<String>>>,
 }
 

@@ -124,7 +124,7 @@ mod tests {
     use super::super::embedded::Embedded;
     use super::*;
 
-    /// Calls itself, and replies how often it was called in all.
+    /// Calls itself, and replies with the total number of its calls.
     const CALLS_ITSELF: &str = r#"(module
         (import "ic0" "msg_reply" (func $reply))
         (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))

@@ -20,7 +20,7 @@ use stablebench_suite::plan::{Fixture, Search, Step};
 
 /// Operations of the first try.
 const FIRST: u64 = 1_000;
-/// The bounds may be this part of the largest that fits apart.
+/// The search ends when the bounds differ by this part of the largest number that fits.
 const RESOLUTION: u64 = 1_000;
 
 /// A try that fits.

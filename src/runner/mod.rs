@@ -47,7 +47,7 @@ use stablebench_suite::plan::{Fixture, FixtureKey, Order, Plan};
 
 /// Stack of a thread that runs canisters.
 const STACK: usize = 32 << 20;
-/// The time from which on it is said at the beginning, if earlier runs tell it.
+/// Runs that are expected to take this long say so at the beginning.
 const LONG: Duration = Duration::from_secs(10);
 /// Results are saved after each case, but not more often than this.
 const SAVE_EVERY: Duration = Duration::from_millis(250);

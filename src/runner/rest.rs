@@ -36,7 +36,7 @@ struct Done {
     left: usize,
     /// Expected seconds of the parts that are left.
     expected_left: f64,
-    /// Expected and real seconds of those that are done.
+    /// Expected and actual seconds of the parts that are done.
     expected: f64,
     took: f64,
     last: Instant,
@@ -51,7 +51,7 @@ pub struct Left {
 }
 
 impl Rest {
-    /// Begins with parts of which none is done; `noun` is one of them.
+    /// Begins with parts of which none is done; `noun` names one of them.
     pub fn new(noun: &'static str, parts: &[Expected], threads: usize) -> Self {
         let known = parts.iter().all(|part| part.before.is_some());
         let expected_left = seconds(parts).iter().sum();

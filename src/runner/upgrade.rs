@@ -19,7 +19,7 @@ use crate::replica::{Canister, Cost, Messages, Reject, Unmeasured};
 use crate::results::{Capacity, Detail, Measured, Populate};
 use stablebench_suite::plan::{self, Fixture, Search, Step};
 
-/// The bounds of the size may be this part of the largest that works apart.
+/// The search ends when the bounds differ by this part of the largest size that works.
 const RESOLUTION: u64 = 20;
 
 impl Runner<'_> {

@@ -1,4 +1,4 @@
-//! Results files in which values are replaced by others: they are refused, or rendered.
+//! Results files in which values are replaced: they are refused, or rendered.
 
 use std::panic::catch_unwind;
 

@@ -91,7 +91,7 @@ fn the_answer_of_each_suite_fits_one_screen() {
     }
 }
 
-/// A reader finds the figures of the sentences in the tables above them.
+/// The tables above the sentences contain their figures.
 #[test]
 fn the_figures_of_sentences_are_in_the_tables() {
     let mut checked = 0;

@@ -19,7 +19,7 @@ pub struct Identity {
     pub rules: String,
 }
 
-/// The only rule set at the time of results that do not name one.
+/// The rule set of old results, which name none.
 fn first_rules() -> String {
     "2025-10".to_owned()
 }
@@ -34,13 +34,13 @@ pub struct Cost {
     pub inside: Option<Inside>,
 }
 
-/// The activity of a message inside of the embedded replica.
+/// The activity of a message inside the embedded replica.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inside {
     /// The instruction counter at the end of the message.
     pub instructions: u64,
-    /// Instructions that are charged: those, and the costs of pages.
+    /// Charged instructions: the counter and the costs of pages.
     pub charge: u64,
     /// Heap pages of 4 KiB whose content changed.
     pub heap_pages_changed: u64,

@@ -17,7 +17,7 @@ pub struct Message<'a> {
     pub from: u64,
     /// The number of its operations.
     pub count: u64,
-    /// What the canister keeps of it, in parts.
+    /// The parts that the canister keeps of it.
     pub kept: &'a [Vec<u8>],
     /// The canister's readings of its counter, each with the cost of pages up to it; none if the
     /// replica does not know them.
@@ -28,7 +28,7 @@ pub struct Message<'a> {
 
 /// An observer of a step's messages.
 pub trait Observer {
-    /// Returns the job whose kept bytes it needs of each message.
+    /// Returns the job whose kept bytes it needs for each message.
     fn kept(&self) -> protocol::Job;
 
     /// Takes in a message.

@@ -98,8 +98,8 @@ pub fn unique<T: Clone + PartialEq>(items: &[T]) -> Vec<T> {
     seen
 }
 
-/// Returns the smallest number of these for which `fits` is true, if it is for the largest, and for all
-/// numbers above one for which it is.
+/// Returns the smallest number of a range for which `fits` is true; `None` if it is false for the
+/// largest. Where it is true for a number, it must be true for all larger ones.
 pub fn smallest(range: std::ops::RangeInclusive<u64>, fits: impl Fn(u64) -> bool) -> Option<u64> {
     let (mut least, mut most) = range.into_inner();
     if least > most || !fits(most) {

@@ -132,7 +132,7 @@ pub fn bind(address: SocketAddr, access: Access) -> Result<Listener> {
         .with_context(|| format!("cannot listen at {address}; choose another --port"))
 }
 
-/// How long a server lives.
+/// The time to live of a server.
 struct Life {
     began: Instant,
     /// Without a request.

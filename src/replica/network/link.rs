@@ -415,7 +415,7 @@ impl Wire for Link {
     }
 }
 
-/// Turns refusals that all further messages would meet into errors.
+/// Turns refusals that all further messages would get into errors.
 fn fatal_as_error(outcome: Outcome, canister: Principal, caller: Principal) -> Result<Outcome> {
     let Err(reject) = &outcome else {
         return Ok(outcome);

@@ -21,8 +21,8 @@ use crate::results::Outcome;
 /// The mark of the cheapest configuration of a row.
 pub const BEST: &str = "*";
 
-/// Returns the smallest of the numbers that are compared; `None` if there are less than two, of which
-/// none is the cheapest.
+/// Returns the smallest of the numbers that are compared; `None` if there are fewer than two, of
+/// which none is the cheapest.
 pub fn cheapest(compared: impl IntoIterator<Item = u64>) -> Option<u64> {
     let mut compared = compared.into_iter();
     let first = compared.next()?;

@@ -78,7 +78,7 @@ pub trait Presentation: Sync {
         Ok(Vec::new())
     }
 
-    /// Returns those of the suite's own tables that contain more than cases.
+    /// Returns the suite's own tables that contain more than cases.
     ///
     /// # Errors
     ///

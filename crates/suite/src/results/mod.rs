@@ -240,10 +240,10 @@ pub struct Measured {
 pub struct Capacity {
     /// The maximum number of instructions of a message.
     pub limit: u64,
-    /// The largest number of operations that fitted.
+    /// The largest number of operations that fits.
     pub fits: u64,
-    /// The smallest number of operations that did not fit; `None` if the largest possible number
-    /// fitted.
+    /// The smallest number of operations that does not fit; `None` if the largest possible number
+    /// fits.
     pub exceeds: Option<u64>,
     /// The reject of that number, if it is not that of the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -313,7 +313,7 @@ pub struct Spread {
     pub worst_work: Option<String>,
     /// The number of operations that allocated or freed units of storage.
     pub allocating: u64,
-    /// The sum of the instructions of those.
+    /// The sum of their instructions.
     pub allocating_sum: u64,
     /// The non-empty buckets of the cost histogram, cheapest first.
     #[serde(default)]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Outcome, Results};
 use crate::report::number::Grouped;
 
-/// The maximum of a number. Those of runs are much smaller, and sums of many fit into 64 bits.
+/// The maximum of a number. Runs have much smaller numbers, and sums of many fit into 64 bits.
 const MOST: u64 = 1_000_000_000_000_000;
 /// The keys of numbers without a maximum: digests, seeds and ids.
 const ANY: [&str; 4] = ["low", "high", "seed", "id"];

@@ -42,8 +42,8 @@ const MODULES: usize = 2;
 const FRAME: usize = 6;
 /// The lines that follow an answer: the command for all tables, notes, and the prompt of a shell.
 const AFTER: usize = 5;
-/// The lines before the tables and the sentences of an answer on a short screen, and those that are left
-/// for its first sentence.
+/// The lines before the tables and the sentences of an answer on a short screen, and the lines for
+/// its first sentence.
 const SHORT_FRAME: usize = 4;
 const SENTENCE: usize = 3;
 
