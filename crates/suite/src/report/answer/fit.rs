@@ -14,8 +14,13 @@ const HEADING: usize = 14;
 const PADDING: usize = 3;
 
 /// Returns a table of at most this number of lines that is not wider than the terminal. What is left
-/// out is named below it.
+/// out is named below it; a row with the best figure of a column is left out last.
 pub fn fit(grid: Grid, style: Style, lines: usize) -> Grid {
+    let best: Vec<usize> = (0..grid.rows.len())
+        .filter(|row| {
+            grid.rows[*row].iter().any(|cell| matches!(cell, Cell::Number { best: true, .. }))
+        })
+        .collect();
     let mut grid = short(grid);
     for heading in &mut grid.header {
         if longest(heading) > HEADING {
@@ -29,7 +34,10 @@ pub fn fit(grid: Grid, style: Style, lines: usize) -> Grid {
     }
     let rows = lines.saturating_sub(FRAME + 2).max(3);
     if let Some(more) = grid.rows.len().checked_sub(rows).filter(|more| *more > 0) {
-        grid.rows.truncate(rows);
+        let others = (0..grid.rows.len()).filter(|row| !best.contains(row));
+        let shown: Vec<usize> = best.iter().copied().chain(others).take(rows).collect();
+        let mut row = 0..grid.rows.len();
+        grid.rows.retain(|_| row.next().is_some_and(|row| shown.contains(&row)));
         hidden.push(format!("{} more rows", Grouped(more as u64)));
     }
     grid.notes.truncate(1);
@@ -147,5 +155,17 @@ mod tests {
         assert_eq!(fitted.header, ["", "one"]);
         assert_eq!(fitted.rows.len(), 5);
         assert_eq!(fitted.notes, ["All tables also have two, 15 more rows.", "first"]);
+    }
+
+    #[test]
+    fn rows_with_the_best_figures_are_left_out_last() {
+        let mut grid = grid(20);
+        for (number, row) in grid.rows.iter_mut().enumerate() {
+            row[1] = Cell::Number { value: 5, base: None, best: number == 18 };
+        }
+        let style = Style::of(Terminal { colour: false, width: Some(100) });
+        let labels: Vec<String> =
+            fit(grid, style, 14).texts().iter().map(|row| row[0].clone()).collect();
+        assert_eq!(labels, ["row 0", "row 1", "row 2", "row 3", "row 18"]);
     }
 }
