@@ -334,20 +334,20 @@ impl Ran {
 /// The reply of a benchmark. Older versions of canbench-rs lack some of the fields.
 #[derive(CandidType, Deserialize)]
 struct Reply {
-    total: Answered,
-    scopes: Option<BTreeMap<String, Answered>>,
+    total: BenchReply,
+    scopes: Option<BTreeMap<String, BenchReply>>,
 }
 
 #[derive(CandidType, Deserialize)]
-struct Answered {
+struct BenchReply {
     calls: Option<u64>,
     instructions: u64,
     heap_increase: Option<u64>,
     stable_memory_increase: Option<u64>,
 }
 
-impl From<Answered> for Measurement {
-    fn from(answered: Answered) -> Self {
+impl From<BenchReply> for Measurement {
+    fn from(answered: BenchReply) -> Self {
         Self {
             calls: answered.calls.unwrap_or_default(),
             instructions: answered.instructions,

@@ -85,7 +85,7 @@ pub struct Results {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct ResultsFile {
     benches: Benches,
     version: String,
 }
@@ -118,7 +118,7 @@ fn unreadable(path: &Path) -> String {
 
 /// Returns the results, or the version of canbench that wrote them if it is newer.
 fn parse(text: &str) -> Result<Result<Option<Results>, Version>> {
-    let kept: Kept = yaml::parse(text)?;
+    let kept: ResultsFile = yaml::parse(text)?;
     let version: Version = kept
         .version
         .parse()
@@ -159,7 +159,7 @@ pub fn write(path: &Path, results: &Results) -> Result<()> {
 
 fn render(results: &Results) -> Result<String> {
     let Results { benches, rules, setup } = results;
-    let kept = Kept { benches: benches.clone(), version: VERSION.to_owned() };
+    let kept = ResultsFile { benches: benches.clone(), version: VERSION.to_owned() };
     let mut text = yaml_serde::to_string(&kept)?;
     if *setup == Setup::Separate {
         text += &format!("{SETUP}\n");

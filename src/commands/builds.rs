@@ -78,7 +78,7 @@ struct Chosen {
 }
 
 /// A call whose arguments are checked and encoded.
-struct Call<'a> {
+struct EncodedCall<'a> {
     method: &'a str,
     argument: Vec<u8>,
     query: bool,
@@ -357,12 +357,12 @@ fn init(args: &BuildsArgs, project: &Project, interface: &Interface) -> Result<V
 }
 
 /// Encodes the arguments of the calls.
-fn calls<'a>(args: &'a BuildsArgs, interface: &Interface) -> Result<Vec<Call<'a>>> {
+fn calls<'a>(args: &'a BuildsArgs, interface: &Interface) -> Result<Vec<EncodedCall<'a>>> {
     let call = |(words, name): (&'a [String], String)| {
         let [method, arguments] = words else { bail!("--call has a method and its arguments") };
         let described = interface.described(method)?;
         let argument = described.encode(Some(&Argument::Text(arguments.clone())))?;
-        Ok(Call { method, argument, query: described.query, name })
+        Ok(EncodedCall { method, argument, query: described.query, name })
     };
     args.calls.chunks(2).zip(names(&args.calls)).map(call).collect()
 }

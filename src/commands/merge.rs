@@ -35,7 +35,7 @@ pub struct MergeArgs {
 }
 
 /// The results of a shard.
-struct Part {
+struct ShardResults {
     file: PathBuf,
     shard: Shard,
     /// The run that it is a part of.
@@ -50,7 +50,8 @@ struct Part {
 /// If the files are not the complete shards of one run, or a case failed.
 pub fn merge(args: &MergeArgs, output: &Output) -> Result<()> {
     let step = output.progress.spinner("reading the shards");
-    let parts = args.files.iter().map(|file| Part::read(file)).collect::<Result<Vec<_>>>()?;
+    let parts =
+        args.files.iter().map(|file| ShardResults::read(file)).collect::<Result<Vec<_>>>()?;
     step.done("");
     let parts = in_order(parts)?;
     let Some(whole) = parts.first().map(|part| &part.whole) else {
@@ -75,7 +76,7 @@ pub fn merge(args: &MergeArgs, output: &Output) -> Result<()> {
     agree_on_rows(&whole.plan, &results)
 }
 
-impl Part {
+impl ShardResults {
     fn read(file: &Path) -> Result<Self> {
         let results = Results::read(file)?;
         let name = file.display();
@@ -115,7 +116,7 @@ impl Part {
 }
 
 /// Returns the parts by their numbers, if they are all parts of one run.
-fn in_order(mut parts: Vec<Part>) -> Result<Vec<Part>> {
+fn in_order(mut parts: Vec<ShardResults>) -> Result<Vec<ShardResults>> {
     parts.sort_by_key(|part| part.shard.number);
     for pair in parts.windows(2) {
         let [base, other] = pair else { continue };
@@ -145,7 +146,7 @@ fn in_order(mut parts: Vec<Part>) -> Result<Vec<Part>> {
 }
 
 /// Returns the results that one run would have saved.
-fn joined(whole: &Planned, parts: &[Part]) -> Result<Results> {
+fn joined(whole: &Planned, parts: &[ShardResults]) -> Result<Results> {
     let Planned { plan, command, .. } = whole;
     for part in parts {
         complete(part)?;
@@ -177,8 +178,8 @@ fn joined(whole: &Planned, parts: &[Part]) -> Result<Results> {
 }
 
 /// Fails if cases or fixtures of a part are missing, or others are in it.
-fn complete(part: &Part) -> Result<()> {
-    let Part { file, shard, whole, results } = part;
+fn complete(part: &ShardResults) -> Result<()> {
+    let ShardResults { file, shard, whole, results } = part;
     let name = file.display();
     let fixtures: Vec<&Fixture> = shard.fixtures(&whole.plan).collect();
     let mut expected = 0;
@@ -209,7 +210,7 @@ fn complete(part: &Part) -> Result<()> {
 }
 
 /// Returns the canisters of all parts, in the order of a run.
-fn canisters(plan: &Plan, parts: &[Part]) -> Result<Vec<CanisterInfo>> {
+fn canisters(plan: &Plan, parts: &[ShardResults]) -> Result<Vec<CanisterInfo>> {
     let mut found = Vec::new();
     for name in canisters::in_order(plan.configurations.iter().map(|of| of.canister.as_str())) {
         let mut named = parts.iter().filter_map(|part| {

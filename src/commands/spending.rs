@@ -10,7 +10,7 @@ use crate::canisters::Built;
 use crate::progress::Progress;
 use crate::replica::Replica;
 use crate::replica::options::ReplicaArgs;
-use crate::replica::tally::{Spent, Tally};
+use crate::replica::tally::{Tally, Usage};
 use crate::report::number::{Grouped, Short};
 use crate::report::price;
 use crate::results::{FixtureInfo, Outcome, Prices, Results};
@@ -61,7 +61,7 @@ pub fn agree(
     Ok(())
 }
 
-fn report(spending: &Spending, spent: &[Spent], prices: &Prices) -> String {
+fn report(spending: &Spending, spent: &[Usage], prices: &Prices) -> String {
     let all: u64 = spent.iter().map(|spent| price::cycles(spent.cycles, prices)).sum();
     let mut report = format!(
         "about {} cycles, US$ {:.4} where 10^12 are US$ {}",
@@ -100,7 +100,7 @@ fn estimate(
     built: &[Built],
     results: &Results,
     progress: &Progress,
-) -> Result<Vec<Spent>> {
+) -> Result<Vec<Usage>> {
     let (replica, _) = embedded(args, progress)?;
     let tally = Tally::new(replica, built);
     let left =
@@ -147,8 +147,8 @@ mod tests {
     #[test]
     fn the_report_has_the_sum_at_the_subnets_prices() {
         let spent = [
-            Spent { messages: 1_200, cycles: 1_000_000_000_000, installs: 3, snapshots: 40 },
-            Spent { messages: 1, cycles: 500_000_000_000, installs: 1, snapshots: 0 },
+            Usage { messages: 1_200, cycles: 1_000_000_000_000, installs: 3, snapshots: 40 },
+            Usage { messages: 1, cycles: 500_000_000_000, installs: 1, snapshots: 0 },
         ];
         insta::assert_snapshot!(report(&spending("ic"), &spent, &PRICES));
         let local = report(&spending("http://localhost:4943"), &spent, &PRICES);

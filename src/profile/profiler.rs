@@ -75,7 +75,7 @@ struct Profiled {
 
 /// The part of a reply that all measuring methods have.
 #[derive(CandidType, Deserialize)]
-struct Answered {
+struct MeasuredReply {
     measurement: Measurement,
 }
 
@@ -94,8 +94,8 @@ impl Messages for Profiled {
         let Ok(reply) = &execution.outcome else {
             return Ok(answer(execution));
         };
-        let answered: stablebench_protocol::Result<Answered> = decode_one(reply)?;
-        let Ok(Answered { measurement }) = answered else {
+        let answered: stablebench_protocol::Result<MeasuredReply> = decode_one(reply)?;
+        let Ok(MeasuredReply { measurement }) = answered else {
             return Ok(answer(execution));
         };
         let measured = measurement.instructions;

@@ -14,7 +14,7 @@ use crate::canisters::Built;
 
 /// The use of the canisters with one module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
+pub struct Usage {
     /// Number of updates.
     pub messages: u64,
     /// Cycles of the updates.
@@ -34,23 +34,23 @@ pub struct Tally<'a, R> {
 
 /// The counts in the order of the modules, and whether the canister is freshly installed.
 #[derive(Clone)]
-struct Spendings(Arc<Mutex<Vec<(Spent, bool)>>>);
+struct Spendings(Arc<Mutex<Vec<(Usage, bool)>>>);
 
 impl<'a, R: Replica> Tally<'a, R> {
     /// Counts messages to canisters with these modules.
     pub fn new(replica: R, built: &'a [Built]) -> Self {
-        let spent = built.iter().map(|_| (Spent::default(), false)).collect();
+        let spent = built.iter().map(|_| (Usage::default(), false)).collect();
         Self { replica, built, spent: Spendings(Arc::new(Mutex::new(spent))) }
     }
 
     /// Returns the counts so far, in the order of the modules.
-    pub fn spent(&self) -> Vec<Spent> {
+    pub fn spent(&self) -> Vec<Usage> {
         self.spent.lock().iter().map(|(spent, _)| *spent).collect()
     }
 }
 
 impl Spendings {
-    fn lock(&self) -> MutexGuard<'_, Vec<(Spent, bool)>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<(Usage, bool)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -81,7 +81,7 @@ struct Account {
 }
 
 impl Account {
-    fn count(&self, count: impl FnOnce(&mut Spent)) {
+    fn count(&self, count: impl FnOnce(&mut Usage)) {
         let (spent, fresh) = &mut self.spent.lock()[self.module];
         *fresh = false;
         count(spent);
@@ -178,7 +178,7 @@ mod tests {
             &modules,
         );
         drop(tally.install(&wasm).unwrap());
-        assert_eq!(tally.spent()[1], Spent { installs: 1, ..Spent::default() });
+        assert_eq!(tally.spent()[1], Usage { installs: 1, ..Usage::default() });
         let mut canister = tally.install(&wasm).unwrap();
         let mut cycles = canister.update("count", &[]).unwrap().cost.cycles;
         for _ in 0..2 {
@@ -191,8 +191,8 @@ mod tests {
         drop(tally.install(&wasm).unwrap());
         // One install of the fresh canister, two upgrades, and one install at the end; one snapshot is
         // taken, and loaded before the second fork and before the last message.
-        let expected = Spent { messages: 4, cycles, installs: 4, snapshots: 3 };
-        assert_eq!(tally.spent(), [Spent::default(), expected]);
+        let expected = Usage { messages: 4, cycles, installs: 4, snapshots: 3 };
+        assert_eq!(tally.spent(), [Usage::default(), expected]);
         assert!(cycles > 4 * 6_000_000);
     }
 }

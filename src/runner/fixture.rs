@@ -9,7 +9,7 @@ use stablebench_workload::Model;
 
 use super::observed::At;
 use super::rest::Left;
-use super::seen::Seen;
+use super::seen::KnownContent;
 use super::step::{Relation, Subject};
 use super::wire::Purpose;
 use super::{Runner, interrupt, lock, refused, wire};
@@ -32,7 +32,7 @@ struct Live<'a> {
     canister: Box<dyn Canister>,
     model: Box<dyn Model>,
     /// The digests that were read back from its forks.
-    seen: Seen,
+    seen: KnownContent,
     /// The cost of populating it.
     populate: Populate,
     /// Its memories after the last step that populated it.
@@ -126,7 +126,7 @@ impl Runner<'_> {
             },
         };
         let seen = setup.as_ref().zip(self.cache).map(|(setup, cache)| cache.digests(setup));
-        let seen = Seen::of(model.content(), seen.unwrap_or_default());
+        let seen = KnownContent::of(model.content(), seen.unwrap_or_default());
         let populate = held.as_ref().map(|held| held.populate).unwrap_or_default();
         let memories =
             held.map(|held| Memories { heap: held.heap_pages, stable: held.stable_pages });
@@ -148,7 +148,7 @@ impl Runner<'_> {
         let outcome = self.execute(fixture, first, last, &mut live);
         self.keep_seen(&live);
         outcome?;
-        let Seen { known, asked, .. } = live.seen;
+        let KnownContent { known, asked, .. } = live.seen;
         let mut remark = if first > 0 { EARLIER.to_owned() } else { String::new() };
         if known > 0 {
             remark += &format!(", {known} of {asked} contents read back earlier");
@@ -291,7 +291,7 @@ impl Runner<'_> {
         let Live { canister, model, seen, progress, .. } = live;
         let each = match step.row() {
             Some(_) => {
-                let seen = &mut Seen::of(model.content(), Digests::default());
+                let seen = &mut KnownContent::of(model.content(), Digests::default());
                 self.each_of(fixture, step, &mut **canister, &**model, seen)?
             }
             None => None,

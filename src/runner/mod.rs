@@ -64,7 +64,7 @@ pub struct Runner<'a> {
     progress: &'a Progress,
     cache: Option<&'a Cache>,
     missing: Missing,
-    found: Mutex<Found>,
+    found: Mutex<Saving>,
     order: Order,
     /// The maximum number of rows in a message.
     max_rows: u64,
@@ -75,7 +75,7 @@ pub struct Runner<'a> {
 /// The reasons why canisters have no module, by name.
 pub type Missing = BTreeMap<String, String>;
 
-struct Found {
+struct Saving {
     results: Results,
     /// The file in which they are saved; `None` if they are not saved.
     out: Option<RunFile>,
@@ -119,7 +119,7 @@ impl<'a> Runner<'a> {
             progress,
             cache: None,
             missing: Missing::new(),
-            found: Mutex::new(Found { results, out, saved: None }),
+            found: Mutex::new(Saving { results, out, saved: None }),
             order: plan.order(),
             max_rows,
             ceiling: Ceiling::SETUP,
@@ -206,7 +206,7 @@ impl<'a> Runner<'a> {
         drop(shown);
         let failed = spawned.err().or_else(|| lock(&failed).take());
         let mut found = lock(&self.found);
-        let Found { results, out, .. } = &mut *found;
+        let Saving { results, out, .. } = &mut *found;
         if failed.is_none() {
             results.planned = None;
         }
@@ -270,7 +270,7 @@ impl<'a> Runner<'a> {
 
     fn keep(&self, change: impl FnOnce(&mut Results)) -> Result<()> {
         let mut found = lock(&self.found);
-        let Found { results, out, saved } = &mut *found;
+        let Saving { results, out, saved } = &mut *found;
         change(results);
         let due = saved.is_none_or(|saved| saved.elapsed() >= SAVE_EVERY);
         if let Some(out) = out.as_mut().filter(|_| due) {

@@ -14,7 +14,7 @@ use stablebench_suite::plan::{Fixture, Role, Step};
 
 use super::spread::described;
 use super::step::{add, rows_of_next_query};
-use super::wire::{self, Done};
+use super::wire::{self, MessageOutcome};
 use super::{Runner, interrupt};
 
 use crate::progress;
@@ -47,7 +47,7 @@ impl Runner<'_> {
         let mut next = 0;
         let executed =
             self.messages(fixture, step, chosen, canister, false, |canister, part, done| {
-                let Done { measurement, receipt, .. } = &done;
+                let MessageOutcome { measurement, receipt, .. } = &done;
                 let mut kept = Vec::new();
                 let mut position = Some(0);
                 while let Some(from) = position {

@@ -21,7 +21,7 @@ pub struct Rest {
     threads: usize,
     /// `true` if earlier runs tell how long all parts take.
     known: bool,
-    done: Mutex<Done>,
+    done: Mutex<Elapsed>,
 }
 
 /// The expected work of a part: a share, and the seconds that it took in an earlier run.
@@ -32,7 +32,7 @@ pub struct Expected {
 }
 
 #[derive(Debug)]
-struct Done {
+struct Elapsed {
     left: usize,
     /// Expected seconds of the parts that are left.
     expected_left: f64,
@@ -55,7 +55,7 @@ impl Rest {
     pub fn new(noun: &'static str, parts: &[Expected], threads: usize) -> Self {
         let known = parts.iter().all(|part| part.before.is_some());
         let expected_left = seconds(parts).iter().sum();
-        let done = Done {
+        let done = Elapsed {
             left: parts.len(),
             expected_left,
             expected: 0.0,

@@ -15,7 +15,7 @@ const MAX_DIGESTS: usize = 4_096;
 
 /// Digests of forks of a populated canister, by their differences from it.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct KnownContent {
     /// The digest of the populated canister.
     pub content: Digest,
     /// Its rows in ranges, once they were needed.
@@ -30,7 +30,7 @@ pub(super) struct Seen {
     pub asked: u64,
 }
 
-impl Seen {
+impl KnownContent {
     /// Starts with the digest of the populated canister and those of earlier runs.
     pub(super) fn of(content: Digest, earlier: Digests) -> Self {
         Self { content, earlier, ..Self::default() }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     /// Returns `true` if the rows were read.
-    fn reads(seen: &mut Seen, mut fork: Fork, expected: Digest) -> bool {
+    fn reads(seen: &mut KnownContent, mut fork: Fork, expected: Digest) -> bool {
         let read = Cell::new(false);
         let found = seen.read_back(&mut fork, expected, |_, _, _| {
             read.set(true);
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn an_equal_fork_is_not_read_again() {
-        let mut seen = Seen::default();
+        let mut seen = KnownContent::default();
         assert!(reads(&mut seen, fork(1), digest(5)));
         assert!(!reads(&mut seen, fork(1), digest(5)));
         assert!(reads(&mut seen, fork(1), digest(6)), "another digest is expected");
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn failed_reads_are_not_kept() {
-        let mut seen = Seen::default();
+        let mut seen = KnownContent::default();
         let failed = seen
             .read_back(&mut fork(1), digest(5), |_, _, _| anyhow::bail!("the content is wrong"));
         assert!(failed.is_err());
@@ -143,10 +143,10 @@ mod tests {
 
     #[test]
     fn digests_are_kept_for_later_runs() {
-        let mut seen = Seen::default();
+        let mut seen = KnownContent::default();
         reads(&mut seen, fork(1), digest(5));
         let kept = seen.news().unwrap();
-        let mut later = Seen::of(Digest::default(), kept.clone());
+        let mut later = KnownContent::of(Digest::default(), kept.clone());
         assert!(!reads(&mut later, fork(1), digest(5)));
         assert_eq!((later.known, later.asked), (1, 1));
         assert_eq!(later.news(), None, "nothing is new");
@@ -156,7 +156,7 @@ mod tests {
         assert!(reads(&mut later, fork(1), digest(5)), "the canister has changed");
         // A wrong digest is replaced.
         let wrong = kept.keys().map(|state| (state.clone(), digest(4))).collect();
-        let mut later = Seen::of(Digest::default(), wrong);
+        let mut later = KnownContent::of(Digest::default(), wrong);
         assert!(reads(&mut later, fork(1), digest(5)));
         assert_eq!(later.news(), Some(kept));
     }
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn the_number_of_kept_digests_is_limited() {
         let many = (0..MAX_DIGESTS).map(|number| (number.to_string(), digest(1))).collect();
-        let mut seen = Seen::of(Digest::default(), many);
+        let mut seen = KnownContent::of(Digest::default(), many);
         reads(&mut seen, fork(1), digest(5));
         assert_eq!(seen.news().unwrap().len(), 1);
     }

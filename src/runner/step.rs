@@ -5,9 +5,9 @@ use stablebench_protocol::{Digest, DigestPart, Job, Measurement, OperationCost, 
 use stablebench_workload::{Expected, Model};
 
 use super::ranges::{self, Ranges, Table};
-use super::seen::Seen;
+use super::seen::KnownContent;
 use super::spread::spread;
-use super::wire::{self, Done, Found, Purpose};
+use super::wire::{self, MessageOutcome, Purpose, ResultDigest};
 use super::{Runner, interrupt};
 use crate::progress;
 use crate::replica::proposed::heap_warning;
@@ -39,9 +39,9 @@ pub(super) enum Relation<'a> {
     /// It has none.
     Alone,
     /// Their origin, populated.
-    Origin(&'a mut Seen),
+    Origin(&'a mut KnownContent),
     /// One of them.
-    Fork(&'a mut Seen),
+    Fork(&'a mut KnownContent),
 }
 
 impl Runner<'_> {
@@ -132,7 +132,7 @@ impl Runner<'_> {
         step: &Step,
         canister: &mut dyn Canister,
         model: &dyn Model,
-        seen: &mut Seen,
+        seen: &mut KnownContent,
     ) -> Result<Option<Spread>> {
         if !step.details.each || step.operations < 2 {
             return Ok(None);
@@ -195,7 +195,7 @@ impl Runner<'_> {
         chosen: &dyn Chosen,
         canister: &mut dyn Messages,
         each: bool,
-        mut done: impl FnMut(&mut dyn Messages, &Part, Done) -> Result<()>,
+        mut done: impl FnMut(&mut dyn Messages, &Part, MessageOutcome) -> Result<()>,
     ) -> Result<()> {
         self.prepare(step, canister)?;
         let purpose = match step.role {
@@ -396,10 +396,10 @@ fn expect(model: &mut dyn Model, part: &Part) -> Result<Expected> {
 }
 
 /// Compares the outcome of a message with the model's.
-fn check(done: &Done, expected: &Expected) -> Result<()> {
+fn check(done: &MessageOutcome, expected: &Expected) -> Result<()> {
     let results = match done.results {
-        Found::Digest(results) => results,
-        Found::Unknown => expected.results,
+        ResultDigest::Known(results) => results,
+        ResultDigest::Unknown => expected.results,
     };
     let found = (done.measurement.rows, done.measurement.bytes, results);
     let expected = (expected.rows, expected.bytes, expected.results);

@@ -25,19 +25,19 @@ use crate::results::ConfigurationInfo;
 use stablebench_suite::plan::{Search, Sent};
 
 /// The outcome of a message.
-pub struct Done {
+pub struct MessageOutcome {
     pub measurement: Measurement,
     /// The cost of each operation, if it was measured.
     pub each: Vec<OperationCost>,
-    pub results: Found,
+    pub results: ResultDigest,
     pub receipt: Receipt,
 }
 
 /// The results of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum ResultDigest {
     /// The digest of what was read; `None` if the message wrote.
-    Digest(Option<Digest>),
+    Known(Option<Digest>),
     /// Not known: the digest exceeds the limits of a message, or was not requested.
     Unknown,
 }
@@ -54,20 +54,30 @@ pub enum Purpose {
 }
 
 /// Executes a part of a job.
-pub fn execute(canister: &mut dyn Messages, part: &Part, purpose: Purpose) -> Result<Done> {
+pub fn execute(
+    canister: &mut dyn Messages,
+    part: &Part,
+    purpose: Purpose,
+) -> Result<MessageOutcome> {
     if purpose == Purpose::Prepare {
         let id = Some(canister.call_id());
         let (executed, cost) = update(canister, "execute", (part, id))?;
         let Executed { measurement, each, results } = executed;
         let receipt = Receipt { cost, ..Receipt::default() };
-        return Ok(Done { measurement, each, results: Found::Digest(results), receipt });
+        return Ok(MessageOutcome {
+            measurement,
+            each,
+            results: ResultDigest::Known(results),
+            receipt,
+        });
     }
     let results = match ask(canister, "results", (part,)) {
-        Ok(results) => Found::Digest(results),
-        Err(error) if exceeds_limit(&error) => Found::Unknown,
+        Ok(results) => ResultDigest::Known(results),
+        Err(error) if exceeds_limit(&error) => ResultDigest::Unknown,
         Err(error) => return Err(error),
     };
-    let mut done = Done { results, ..run_staged(canister, part, purpose == Purpose::Measure)? };
+    let mut done =
+        MessageOutcome { results, ..run_staged(canister, part, purpose == Purpose::Measure)? };
     if purpose == Purpose::AsMeasured {
         done.receipt = Receipt { cost: done.receipt.cost, ..Receipt::default() };
     }
@@ -75,7 +85,11 @@ pub fn execute(canister: &mut dyn Messages, part: &Part, purpose: Purpose) -> Re
 }
 
 /// Executes a part of a job in a measured message, whose results are not read.
-pub fn execute_unread(canister: &mut dyn Messages, part: &Part, search: Search) -> Result<Done> {
+pub fn execute_unread(
+    canister: &mut dyn Messages,
+    part: &Part,
+    search: Search,
+) -> Result<MessageOutcome> {
     match search {
         Search::Update => run_staged(canister, part, true),
         Search::Query => run_query(canister, part, "run_query"),
@@ -88,7 +102,11 @@ pub fn execute_unread(canister: &mut dyn Messages, part: &Part, search: Search) 
 /// # Errors
 ///
 /// If it is no query, or the canister refuses.
-pub fn execute_query(canister: &mut dyn Messages, part: &Part, sent: Sent) -> Result<Done> {
+pub fn execute_query(
+    canister: &mut dyn Messages,
+    part: &Part,
+    sent: Sent,
+) -> Result<MessageOutcome> {
     match sent {
         Sent::Update => bail!("an update is no query"),
         Sent::Query => run_query(canister, part, "run_query"),
@@ -98,7 +116,7 @@ pub fn execute_query(canister: &mut dyn Messages, part: &Part, sent: Sent) -> Re
 }
 
 /// Executes a message without work: what is left is the harness.
-pub fn execute_nothing(canister: &mut dyn Messages) -> Result<Done> {
+pub fn execute_nothing(canister: &mut dyn Messages) -> Result<MessageOutcome> {
     // No profile shows this message, so it is not sent as a measurement.
     run(canister, false)
 }
@@ -204,12 +222,16 @@ pub fn limit(search: Search) -> u64 {
     }
 }
 
-fn run_staged(canister: &mut dyn Messages, part: &Part, measure: bool) -> Result<Done> {
+fn run_staged(canister: &mut dyn Messages, part: &Part, measure: bool) -> Result<MessageOutcome> {
     stage(canister, part)?;
     run(canister, measure)
 }
 
-fn run_query(canister: &mut dyn Messages, part: &Part, method: &'static str) -> Result<Done> {
+fn run_query(
+    canister: &mut dyn Messages,
+    part: &Part,
+    method: &'static str,
+) -> Result<MessageOutcome> {
     stage(canister, part)?;
     let answer = canister.measure_query(method, &encode_args(())?)?;
     decode(method, answer)
@@ -223,7 +245,7 @@ fn stage(canister: &mut dyn Messages, part: &Part) -> Result<()> {
 }
 
 /// Executes the staged work; `measure` is true if profilers and the like observe it.
-fn run(canister: &mut dyn Messages, measure: bool) -> Result<Done> {
+fn run(canister: &mut dyn Messages, measure: bool) -> Result<MessageOutcome> {
     let id = encode_args((canister.call_id(),))?;
     let answer = match measure {
         true => canister.measure("run", &id)?,
@@ -232,13 +254,18 @@ fn run(canister: &mut dyn Messages, measure: bool) -> Result<Done> {
     decode("run", answer)
 }
 
-fn decode(method: &'static str, answer: Answer) -> Result<Done> {
+fn decode(method: &'static str, answer: Answer) -> Result<MessageOutcome> {
     let Answer { outcome, cost, readings } = answer;
     let bytes = outcome.context(method)?;
     let cost_of_part = decode_one::<stablebench_protocol::Result<PartCost>>(&bytes)
         .with_context(|| format!("{method} returned another type than expected"))?;
     let PartCost { measurement, each } = cost_of_part.context(method)?;
-    Ok(Done { measurement, each, results: Found::Unknown, receipt: Receipt { cost, readings } })
+    Ok(MessageOutcome {
+        measurement,
+        each,
+        results: ResultDigest::Unknown,
+        receipt: Receipt { cost, readings },
+    })
 }
 
 #[cfg(test)]

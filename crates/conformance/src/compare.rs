@@ -62,13 +62,13 @@ impl Outcome {
                 self.fail_all(
                     case,
                     INSTALLED.to_owned(),
-                    Seen::answered(answer, false).to_string(),
+                    Compared::answered(answer, false).to_string(),
                 );
             }
             (Answers::Calls(_), Some(expected)) => {
                 self.fail_all(
                     case,
-                    Seen::expected(expected, false).to_string(),
+                    Compared::expected(expected, false).to_string(),
                     INSTALLED.to_owned(),
                 );
             }
@@ -92,8 +92,8 @@ impl Outcome {
         answer: &Answer,
         cycles: bool,
     ) {
-        let wanted = Seen::expected(expected, cycles);
-        let had = Seen::answered(answer, cycles && answer.cycles.is_some());
+        let wanted = Compared::expected(expected, cycles);
+        let had = Compared::answered(answer, cycles && answer.cycles.is_some());
         if wanted.agrees_with(&had) {
             self.passed += 1;
             return;
@@ -134,12 +134,12 @@ fn overflows(expected: &Expect) -> bool {
 }
 
 /// The compared parts of an answer.
-struct Seen<'a> {
+struct Compared<'a> {
     result: Result<&'a [u8], (&'a str, &'a str)>,
     cycles: Option<u128>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> Compared<'a> {
     fn expected(expected: &'a Expect, cycles: bool) -> Self {
         let (result, charged) = match expected {
             Expect::Reply { hex, cycles_charged, .. } => (Ok(hex.as_slice()), *cycles_charged),
@@ -189,14 +189,14 @@ impl<'a> Seen<'a> {
     }
 }
 
-impl fmt::Display for Seen<'_> {
+impl fmt::Display for Compared<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.shown(0))
     }
 }
 
 /// The position of the first difference between two replies, at the start of a number.
-fn first_difference(wanted: &Seen<'_>, had: &Seen<'_>) -> usize {
+fn first_difference(wanted: &Compared<'_>, had: &Compared<'_>) -> usize {
     match (wanted.result, had.result) {
         (Ok(wanted), Ok(had)) => {
             let same = wanted.iter().zip(had).take_while(|(one, other)| one == other).count();

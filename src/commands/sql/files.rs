@@ -9,7 +9,7 @@ use stablebench_suite_sql::split::{self, Control};
 
 use super::advice::{self, Observed};
 use super::dot;
-use super::print::Spent;
+use super::print::StatementCost;
 use super::session::Bound;
 use super::state::State;
 use super::text::{Item, Kind, items, name, note_of, read, shortened, words};
@@ -221,7 +221,7 @@ impl Run<'_, '_> {
             self.lines.push(Line {
                 rows: answer.digest.rows,
                 changed: answer.changes,
-                instructions: Spent::of(answer, pages).instructions,
+                instructions: StatementCost::of(answer, pages).instructions,
                 prepare: answer.prepare,
                 heap_pages: pages.map(|pages| pages.heap),
                 stable_pages: pages.map(|pages| pages.stable),

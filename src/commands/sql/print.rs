@@ -346,21 +346,26 @@ pub fn brief(plan: &[PlanLine]) -> Vec<String> {
 
 /// Where the instructions of a statement go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
+pub struct StatementCost {
     /// All instructions of the statement.
     pub instructions: u64,
     /// Those of pages, if they are known.
     pub pages: Option<PageCosts>,
 }
 
-impl Spent {
+impl StatementCost {
     pub fn of(answer: &Answer, pages: Option<PageCosts>) -> Self {
         Self { instructions: answer.prepare + answer.step + answer.around, pages }
     }
 }
 
 /// Returns the parts of the line below a statement's rows.
-pub fn cost(answer: &Answer, spent: Spent, charged: Option<u64>, prices: &Prices) -> Vec<String> {
+pub fn cost(
+    answer: &Answer,
+    spent: StatementCost,
+    charged: Option<u64>,
+    prices: &Prices,
+) -> Vec<String> {
     let mut parts = Vec::new();
     let rows = answer.digest.rows;
     let plural = |number: u64, one: &str| match number {
@@ -435,7 +440,7 @@ pub fn message(executed: &Executed, prices: &Prices) -> Option<String> {
 }
 
 /// Returns the lines of `.cost full`.
-pub fn details(answer: &Answer, spent: Spent, executed: &Executed) -> Vec<String> {
+pub fn details(answer: &Answer, spent: StatementCost, executed: &Executed) -> Vec<String> {
     let mut lines = vec![format!(
         "prepare {} · step {} · library around it {}",
         Grouped(answer.prepare),

@@ -12,7 +12,7 @@ use super::SqlArgs;
 use super::advice::{self, Observed};
 use super::echo::WithoutSigns;
 use super::later::later;
-use super::print::{self, Mode, PlanLine, Spent};
+use super::print::{self, Mode, PlanLine, StatementCost};
 use super::session::{Bound, Executed, Session};
 use super::text::{note_of, positional, shortened};
 use crate::interrupt;
@@ -280,7 +280,7 @@ impl<'a> State<'a> {
         if self.notes.costs == Costs::Off {
             return Ok(());
         }
-        let spent = Spent::of(answer, executed.pages.get(number).copied().flatten());
+        let spent = StatementCost::of(answer, executed.pages.get(number).copied().flatten());
         let charged = (executed.answers.len() == 1).then_some(executed.cost.cycles);
         let mut parts = print::cost(answer, spent, charged, &self.prices);
         parts.extend(brief(&plan));

@@ -60,7 +60,7 @@ struct Point {
 
 /// What a transaction costs on average.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Spent {
+struct MeanCost {
     instructions: u64,
     cycles: u64,
 }
@@ -69,12 +69,12 @@ struct Spent {
 #[derive(Clone, Debug)]
 struct Tried {
     point: Point,
-    spent: Result<Spent, Failed>,
+    spent: Result<MeanCost, Unmeasured>,
 }
 
 /// The reason why a point was not measured.
 #[derive(Clone, Debug)]
-enum Failed {
+enum Unmeasured {
     /// The library does not take a setting.
     NotTaken,
     Reason(String),
@@ -194,7 +194,7 @@ impl Tuner<'_> {
         Ok(cheapest.cloned().unwrap_or(other))
     }
 
-    fn spent(&self, point: &Point) -> Option<Spent> {
+    fn spent(&self, point: &Point) -> Option<MeanCost> {
         let tried = self.tried.iter().find(|tried| tried.point.is(point))?;
         tried.spent.as_ref().ok().copied()
     }
@@ -240,14 +240,14 @@ impl Tuner<'_> {
                 Some(Outcome::Measured(measured)) => {
                     let detail = measured.detail.as_ref();
                     let all = detail.map_or(0, |detail| detail.cost.cycles);
-                    Ok(Spent {
+                    Ok(MeanCost {
                         instructions: measured.each_operation(),
                         cycles: cycles(all, &self.prices) / measured.operations.max(1),
                     })
                 }
-                Some(Outcome::NotApplicable { .. }) => Err(Failed::NotTaken),
-                Some(Outcome::Failed { reason }) => Err(Failed::Reason(reason.clone())),
-                None => Err(Failed::Reason("it was not measured".to_owned())),
+                Some(Outcome::NotApplicable { .. }) => Err(Unmeasured::NotTaken),
+                Some(Outcome::Failed { reason }) => Err(Unmeasured::Reason(reason.clone())),
+                None => Err(Unmeasured::Reason("it was not measured".to_owned())),
             };
             self.tried.push(Tried { point: point.clone(), spent });
         }
@@ -255,9 +255,9 @@ impl Tuner<'_> {
     }
 
     /// Returns the measured points with so many transactions in a message, or others, cheapest first.
-    fn ranked(&self, wanted: impl Fn(&Point) -> bool) -> Vec<(&Point, Spent)> {
+    fn ranked(&self, wanted: impl Fn(&Point) -> bool) -> Vec<(&Point, MeanCost)> {
         let measured = self.tried.iter().filter(|tried| wanted(&tried.point));
-        let mut ranked: Vec<(&Point, Spent)> = measured
+        let mut ranked: Vec<(&Point, MeanCost)> = measured
             .filter_map(|tried| Some((&tried.point, *tried.spent.as_ref().ok()?)))
             .collect();
         ranked.sort_by_key(|(_, spent)| spent.cycles);
@@ -282,7 +282,7 @@ impl Tuner<'_> {
             let one = ranked.iter().filter(|(point, _)| {
                 more.iter().any(|(more, _)| more.configuration == point.configuration)
             });
-            let mut rows: Vec<(&Point, Spent)> = one.chain(&more).copied().collect();
+            let mut rows: Vec<(&Point, MeanCost)> = one.chain(&more).copied().collect();
             rows.sort_by_key(|(point, _)| point.per_message);
             let grid = Grid {
                 title: "More transactions in a message".to_owned(),
@@ -305,8 +305,10 @@ impl Tuner<'_> {
         let mut refused: Vec<String> = Vec::new();
         for Tried { point, spent } in &self.tried {
             match spent {
-                Err(Failed::Reason(reason)) => sentences.push(format!("{}: {reason}", point.key())),
-                Err(Failed::NotTaken) => refused.push(point.key()),
+                Err(Unmeasured::Reason(reason)) => {
+                    sentences.push(format!("{}: {reason}", point.key()))
+                }
+                Err(Unmeasured::NotTaken) => refused.push(point.key()),
                 Ok(_) => {}
             }
         }
@@ -319,7 +321,7 @@ impl Tuner<'_> {
     /// Returns `true` if the library did not take a setting of a point before.
     fn is_refused(&self, point: &Point) -> bool {
         self.tried.iter().any(|tried| {
-            matches!(tried.spent, Err(Failed::NotTaken))
+            matches!(tried.spent, Err(Unmeasured::NotTaken))
                 && tried.point.configuration.engine == point.configuration.engine
                 && ["journal_mode", "locking_mode"].iter().any(|name| {
                     let value = tried.point.configuration.value(name);
@@ -328,7 +330,7 @@ impl Tuner<'_> {
         })
     }
 
-    fn row(&self, (point, spent): &(&Point, Spent), base: Option<Spent>) -> Vec<Cell> {
+    fn row(&self, (point, spent): &(&Point, MeanCost), base: Option<MeanCost>) -> Vec<Cell> {
         let ratio = base.map(|base| spent.cycles as f64 / base.cycles.max(1) as f64);
         vec![
             Cell::Text(heading(&point.key())),
@@ -340,7 +342,7 @@ impl Tuner<'_> {
         ]
     }
 
-    fn ranking(&self, ranked: &[(&Point, Spent)], base: Option<Spent>) -> Grid {
+    fn ranking(&self, ranked: &[(&Point, MeanCost)], base: Option<MeanCost>) -> Grid {
         let mut rows: Vec<Vec<Cell>> =
             ranked.iter().take(SHOWN).map(|row| self.row(row, base)).collect();
         // The settings to begin with are always shown.
@@ -385,12 +387,12 @@ impl Point {
 }
 
 /// Returns sentences on the best point, and on the best one with a journal in stable memory.
-fn advice(ranked: &[(&Point, Spent)], start: &Point, base: Spent, style: Style) -> String {
+fn advice(ranked: &[(&Point, MeanCost)], start: &Point, base: MeanCost, style: Style) -> String {
     let share = |less: u64, more: u64| 1.0 - less as f64 / more.max(1) as f64;
-    let gain = |of: &Spent| share(of.cycles, base.cycles);
+    let gain = |of: &MeanCost| share(of.cycles, base.cycles);
     let is_kept = |point: &Point| !["off", "memory"].contains(&point.journal_mode());
     let say = |sentence: String| format!("\n{}\n", style.sentence(&sentence));
-    let described = |title: &str, point: &Point, spent: &Spent| {
+    let described = |title: &str, point: &Point, spent: &MeanCost| {
         if gain(spent) < NOTABLE {
             return say(format!("{title}: nothing costs notably less than {}.", start.key()));
         }

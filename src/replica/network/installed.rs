@@ -28,7 +28,7 @@ pub(super) struct Installed {
     price: u128,
     /// The cycles after the last message, if they are known.
     balance: Option<u128>,
-    kept: Kept,
+    kept: Restoration,
     /// `true` if it was changed since the last snapshot.
     changed: bool,
     /// `true` if a fork may have changed it since.
@@ -40,7 +40,7 @@ pub(super) struct Installed {
 }
 
 /// The way to restore a canister.
-enum Kept {
+enum Restoration {
     /// The messages so far; no snapshot was taken yet.
     Unknown(History),
     Snapshot(Snapshot),
@@ -56,7 +56,7 @@ impl Installed {
             slot,
             price: 0,
             balance: None,
-            kept: Kept::Unknown(History::default()),
+            kept: Restoration::Unknown(History::default()),
             changed: true,
             forked: false,
             unsettled: true,
@@ -73,10 +73,12 @@ impl Installed {
         }
         (self.balance, self.unsettled) = (None, true);
         match &self.kept {
-            Kept::Snapshot(snapshot) => {
+            Restoration::Snapshot(snapshot) => {
                 self.slot.link.load_snapshot(self.slot.canister, snapshot)?;
             }
-            Kept::History(history) | Kept::Unknown(history) => history.repeat(&self.slot)?,
+            Restoration::History(history) | Restoration::Unknown(history) => {
+                history.repeat(&self.slot)?
+            }
         }
         self.forked = false;
         Ok(())
@@ -116,25 +118,25 @@ impl Installed {
     /// Records a message that changes the canister.
     fn changes(&mut self, sent: impl FnOnce() -> Sent) {
         self.changed = true;
-        if let Kept::Unknown(history) | Kept::History(history) = &mut self.kept {
+        if let Restoration::Unknown(history) | Restoration::History(history) = &mut self.kept {
             history.push(sent());
         }
     }
 
     /// Takes a snapshot if the last one is outdated.
     fn keep(&mut self) -> Result<()> {
-        if !self.changed || matches!(self.kept, Kept::History(_)) {
+        if !self.changed || matches!(self.kept, Restoration::History(_)) {
             return Ok(());
         }
         let (link, canister) = (&self.slot.link, self.slot.canister);
         let old = match &self.kept {
-            Kept::Snapshot(snapshot) => Some(snapshot),
-            Kept::Unknown(_) | Kept::History(_) => None,
+            Restoration::Snapshot(snapshot) => Some(snapshot),
+            Restoration::Unknown(_) | Restoration::History(_) => None,
         };
         self.balance = None;
         match (link.take_snapshot(canister, old)?, &mut self.kept) {
-            (Ok(snapshot), kept) => *kept = Kept::Snapshot(snapshot),
-            (Err(reject), Kept::Unknown(history)) if has_no_snapshots(&reject) => {
+            (Ok(snapshot), kept) => *kept = Restoration::Snapshot(snapshot),
+            (Err(reject), Restoration::Unknown(history)) if has_no_snapshots(&reject) => {
                 if !link.is_local() {
                     return Err(Unmeasured::NotApplicable(format!(
                         "the network has no canister snapshots ({reject}), and populating it \
@@ -142,7 +144,7 @@ impl Installed {
                     ))
                     .into());
                 }
-                self.kept = Kept::History(std::mem::take(history));
+                self.kept = Restoration::History(std::mem::take(history));
             }
             (Err(reject), _) => {
                 let method = "take_canister_snapshot".to_owned();
@@ -189,7 +191,7 @@ impl Canister for Installed {
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        if let Kept::Snapshot(snapshot) = &self.kept {
+        if let Restoration::Snapshot(snapshot) = &self.kept {
             // `dfx canister snapshot list` shows it if deleting fails.
             let _ = self.slot.link.delete_snapshot(self.slot.canister, snapshot.clone());
         }

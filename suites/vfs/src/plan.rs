@@ -193,7 +193,7 @@ fn of_published(
 ) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut add = |section, transaction| {
-        let work = Work { work, transaction, copy: false };
+        let work = CaseWork { work, transaction, copy: false };
         steps.push(work.step(section, name.to_owned(), operations, Before::Prepared));
     };
     let [vfs, rusqlite] = published_keys();
@@ -214,7 +214,7 @@ fn transactions(args: &VfsArgs) -> Vec<Step> {
         for size in unique(&args.sizes).into_iter().filter(|size| *size < args.rows) {
             let name = format!("{verb} {} by {}", Grouped(args.rows), Grouped(size));
             let transaction = VfsTransaction::Operations(size);
-            let work = Work { work, transaction, copy: true };
+            let work = CaseWork { work, transaction, copy: true };
             steps.push(work.step(TRANSACTIONS, name, args.rows, Before::Warm));
         }
     }
@@ -228,13 +228,13 @@ fn reads(args: &VfsArgs) -> Vec<Step> {
         .collect()
 }
 
-/// Work in one transaction of each size, warm and cold.
+/// CaseWork in one transaction of each size, warm and cold.
 fn by_size(args: &VfsArgs, section: &str, verb: &str, work: VfsWork) -> Vec<Step> {
     let mut steps = Vec::new();
     for size in unique(&args.sizes) {
         for (temperature, before) in [("warm", Before::Warm), ("cold", Before::Cold)] {
             let name = format!("{verb} {}, {temperature}", Grouped(size));
-            let work = Work { work, transaction: VfsTransaction::Message, copy: true };
+            let work = CaseWork { work, transaction: VfsTransaction::Message, copy: true };
             steps.push(work.step(section, name, size, before));
         }
     }
@@ -253,14 +253,14 @@ enum Before {
 }
 
 #[derive(Clone, Copy)]
-struct Work {
+struct CaseWork {
     work: VfsWork,
     transaction: VfsTransaction,
     /// `true` if texts are copied; else only their lengths are read.
     copy: bool,
 }
 
-impl Work {
+impl CaseWork {
     fn job(self, task: VfsTask) -> Job {
         let Self { transaction, copy, .. } = self;
         Job::of(&Vfs { transaction, copy, task })
@@ -284,7 +284,7 @@ impl Work {
 /// Returns the fixture of a table with this number of rows.
 fn fixture(configuration: &Configuration, rows: u64, cases: Vec<Step>) -> Fixture {
     let insert = VfsWork::Insert(0);
-    let work = Work { work: insert, transaction: VfsTransaction::Message, copy: true };
+    let work = CaseWork { work: insert, transaction: VfsTransaction::Message, copy: true };
     let step = |task, operations| Step {
         messages: Messages::UpTo(100_000),
         ..Step::new(work.job(task), operations)

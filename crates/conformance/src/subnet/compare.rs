@@ -100,7 +100,7 @@ fn taken(
 pub fn compare(outcome: &mut Outcome, recorded: &SubnetCase, got: &SubnetCase) {
     for (number, (recorded_step, got_step)) in recorded.steps.iter().zip(&got.steps).enumerate() {
         let balances = !recorded.balances.is_empty();
-        let (wanted, had) = (Seen(recorded_step, balances), Seen(got_step, balances));
+        let (wanted, had) = (Compared(recorded_step, balances), Compared(got_step, balances));
         let name = match recorded_step {
             Step::Call(call) => format!("{number} {} of {}", call.method, call.to),
             Step::Tick(_) => format!("{number} tick"),
@@ -116,9 +116,9 @@ pub fn compare(outcome: &mut Outcome, recorded: &SubnetCase, got: &SubnetCase) {
 }
 
 /// The compared parts of a step.
-struct Seen<'a>(&'a Step, bool);
+struct Compared<'a>(&'a Step, bool);
 
-impl Seen<'_> {
+impl Compared<'_> {
     /// Returns true if a recorded step agrees with the actual one.
     fn agrees_with(&self, had: &Self) -> bool {
         let answers = match (self.answer(), had.answer()) {
@@ -154,7 +154,7 @@ impl Seen<'_> {
     }
 }
 
-impl fmt::Display for Seen<'_> {
+impl fmt::Display for Compared<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.answer() {
             Some(Expected::Reply(reply)) => write!(f, "reply {}", hex::encode(reply))?,

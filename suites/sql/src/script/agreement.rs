@@ -35,10 +35,10 @@ pub struct Difference {
 
 /// The rows of a run.
 #[derive(Debug, Default)]
-pub struct Agreement(Mutex<Seen>);
+pub struct Agreement(Mutex<First>);
 
 #[derive(Debug, Default)]
-struct Seen {
+struct First {
     /// The configurations that have begun.
     begun: Vec<String>,
     /// For each transaction: the configuration that was first, and its rows.
@@ -62,9 +62,9 @@ impl Agreement {
         let mut seen = self.seen();
         if number == 0 && seen.begun.iter().any(|known| known == configuration) {
             // The same run again, such as the one after an estimate, which may be at another time.
-            *seen = Seen::default();
+            *seen = First::default();
         }
-        let Seen { begun, transactions, .. } = &mut *seen;
+        let First { begun, transactions, .. } = &mut *seen;
         let place = begun.iter().position(|known| known == configuration).unwrap_or_else(|| {
             begun.push(configuration.to_owned());
             begun.len() - 1
@@ -96,7 +96,7 @@ impl Agreement {
         (known != content).then(|| (other(), known.rows))
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, First> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

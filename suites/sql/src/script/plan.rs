@@ -191,7 +191,7 @@ impl Model for Unknown {
 }
 
 /// What prepares the database, and the scripts.
-struct Work {
+struct ScriptFiles {
     sources: Vec<Source>,
     scripts: Scripts,
     inputs: Vec<Input>,
@@ -216,7 +216,7 @@ fn plan(args: &SqlSuiteArgs, seed: u64) -> Result<Plan> {
             configuration.engine.key
         );
     }
-    let Work { sources, scripts, mut inputs } = work(args)?;
+    let ScriptFiles { sources, scripts, mut inputs } = work(args)?;
     let mut load = None;
     if let Some(path) = &args.db {
         let (input, file) = Input::read(path, MAX_DATABASE)?;
@@ -283,7 +283,7 @@ fn in_messages(step: Step) -> Step {
 }
 
 /// Reads the files of the arguments.
-fn work(args: &SqlSuiteArgs) -> Result<Work> {
+fn work(args: &SqlSuiteArgs) -> Result<ScriptFiles> {
     let mut inputs = Vec::new();
     let mut sources: Vec<Source> = Vec::new();
     let mut scripts: Vec<(u64, Script)> = Vec::new();
@@ -323,7 +323,7 @@ fn work(args: &SqlSuiteArgs) -> Result<Work> {
     let scale = i64::try_from(args.scale).unwrap_or(i64::MAX);
     let mut defined = vec![("scale".to_owned(), Number::Integer(scale))];
     defined.extend(args.define.iter().map(|one| (one.name.clone(), one.value.clone())));
-    Ok(Work { sources, scripts: Scripts { scripts, defined }, inputs })
+    Ok(ScriptFiles { sources, scripts: Scripts { scripts, defined }, inputs })
 }
 
 /// Returns the built-in script with a name.
