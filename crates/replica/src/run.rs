@@ -7,7 +7,9 @@
 //!
 //! Modules count in locals (`instrument/body.rs`). If an operator traps, the latest counts are
 //! lost. The message is then undone and repeated in a form of the module that counts in its
-//! global. Execution is deterministic, so it traps at the same place.
+//! global. Execution is deterministic, so it traps at the same place. Messages of modules that are not
+//! optimised are repeated in the optimised form then, and if the stack overflows, because each form
+//! needs its own amount.
 
 use std::io;
 use std::time::Duration;
@@ -234,7 +236,21 @@ fn run_here(
         live.copy_ahead()?;
     }
     let result = live.call(entry).map_err(|error| module.fault(error));
-    let Some(trap) = uncounted_trap(&result) else {
+    let trapped = uncounted_trap(&result);
+    let overflows = result.as_ref().is_err_and(|fault| fault.trap() == Some(Trap::StackOverflow));
+    if overflows || trapped.is_some() {
+        match module.optimised() {
+            Ok(None) => {}
+            Ok(Some(optimised)) => {
+                let message = live.host().message.clone();
+                // Nothing is kept of what it did.
+                drop(live);
+                return run_here(Target { module: optimised, ..target }, message, entry, total);
+            }
+            Err(fault) => return Ok(Run::failed(fault, effects)),
+        }
+    }
+    let Some(trap) = trapped else {
         return finish(live, target, result, idle);
     };
     let message = live.host().message.clone();

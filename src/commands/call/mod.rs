@@ -5,13 +5,14 @@ mod steps;
 mod tree;
 
 use std::io::{ErrorKind, Write};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use stablebench_replica::subnet::Executed;
 use stablebench_replica::{
-    Canister, Execution, LoadError, Module, Principal, Reject, files, saved_note,
+    Canister, Effort, Execution, LoadError, Module, Principal, Reject, files, saved_note,
 };
 
 use self::costs::{Row, describe, functions, sequence};
@@ -19,7 +20,7 @@ use self::steps::{Action, Step, Steps};
 use super::environment::{Environment, EnvironmentArgs};
 use super::interface::{Interface, Method};
 use super::names::Names;
-use super::replica::embedded;
+use super::replica::embedded_with;
 use super::subnet::{Chosen, Followed, InstallArgs, Loaded, Message, follow, load, save, upgrade};
 use crate::canisters;
 use crate::interrupt;
@@ -123,7 +124,12 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
     };
     let environment = Environment::read(&args.environment)?;
     let steps = args.steps.read()?;
-    let (replica, _) = embedded(&args.replica, progress)?;
+    // A single message ends before optimising its module would.
+    let effort = match steps.as_slice() {
+        [Step { times: NonZeroU32::MIN, .. }] => Effort::Least,
+        _ => Effort::Full,
+    };
+    let (replica, _) = embedded_with(effort, &args.replica, progress)?;
     let chosen = Chosen {
         canister: &args.canister,
         with: &args.with,
