@@ -91,14 +91,6 @@ const PERSISTENCE: [&str; 2] =
 /// The sections that contain an interface. Motoko's compiler makes a private one.
 const INTERFACE: [&str; 2] = ["icp:public candid:service", "icp:private candid:service"];
 
-/// The sections with the types of a constructor that the interface does not contain.
-const ARGUMENTS: [&str; 2] = ["icp:public candid:args", "icp:private candid:args"];
-
-/// Returns the types of a constructor in a module's section `candid:args`, public or private.
-pub fn candid_args_of(module: &[u8]) -> Option<String> {
-    section_of(module, &ARGUMENTS).and_then(|types| String::from_utf8(types).ok())
-}
-
 /// Returns the interface in a module's section `candid:service`, public or private.
 pub fn candid_of(module: &[u8]) -> Option<String> {
     section_of(module, &INTERFACE).and_then(|interface| String::from_utf8(interface).ok())

@@ -48,6 +48,11 @@ impl Embedded {
         Self { progress: progress.clone(), ..self }
     }
 
+    /// Where the compiling of modules is shown.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
     /// Returns the replica itself.
     pub fn inner(&self) -> &stablebench_replica::Replica {
         &self.replica

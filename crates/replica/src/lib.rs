@@ -122,6 +122,7 @@ pub use execution::{
 };
 pub use fault::{ErrorCode, HostError, Reject, RejectCode};
 pub use ic_principal::Principal;
+pub use instance::TextError;
 pub use memory::NoMappings;
 pub use module::Module;
 pub use profile::{Frame, FrameKind, Node, Profile, ProfileError, Span};

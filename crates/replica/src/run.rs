@@ -19,7 +19,7 @@ use ic_principal::Principal;
 use crate::engine::STACK;
 use crate::execution::{Execution, MemoryUse, PageCharges, Reading, SystemCalls, all_calls};
 use crate::fault::{ErrorCode, Fault, Reject, Trap};
-use crate::instance::{Entry, Failure, IdleSlot, LiveInstance, Touched};
+use crate::instance::{Entry, Failure, IdleSlot, LiveInstance, TextError, Touched};
 use crate::memory::Image;
 use crate::memory::pages::{Pages, count};
 use crate::module::Module;
@@ -307,12 +307,16 @@ pub fn run_profiled(
 }
 
 /// Calls a function of a module that was never installed, which returns the address of a text.
-/// Returns the text, or `None` if there is none.
+/// Returns the text or why there is none, and `None` if there is no such function.
 ///
 /// # Errors
 ///
 /// If the host has no memory left.
-pub fn text(module: &Module, message: Message, export: &str) -> io::Result<Option<String>> {
+pub fn text(
+    module: &Module,
+    message: Message,
+    export: &str,
+) -> io::Result<Option<Result<String, TextError>>> {
     stacker::maybe_grow(STACK, 2 * STACK, || {
         let state = State::initial(module, Image::new())?;
         let (limit, slice) = message.mode.instructions(message.rules);
@@ -320,10 +324,12 @@ pub fn text(module: &Module, message: Message, export: &str) -> io::Result<Optio
         match LiveInstance::new(module, module.ready(), &state, message, slices) {
             Ok(mut live) => {
                 live.claim_pages()?;
-                Ok(live.text(export).ok())
+                Ok(live.text(export))
             }
             Err(Failure::Host(error)) => Err(error),
-            Err(Failure::Engine(_)) => Ok(None),
+            Err(Failure::Engine(error)) => {
+                Ok(Some(Err(TextError::Failed(Fault::from_engine(error).to_string()))))
+            }
         }
     })
 }
