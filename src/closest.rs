@@ -2,6 +2,27 @@
 
 /// The number of names that an error lists.
 const OFFERED: usize = 5;
+/// The characters of a list of names in an error.
+const MAX_LISTED: usize = 60;
+
+/// Lists names for an error: all if they fit, else the closest and the number of the others.
+pub fn listed(wanted: &str, names: &[impl AsRef<str>]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    let fits = |names: &[&str]| names.join(", ").chars().count() <= MAX_LISTED;
+    if fits(&names) {
+        return names.join(", ");
+    }
+    let mut offered = closest(wanted, &names);
+    while offered.len() > 1 && !fits(&offered) {
+        offered.pop();
+    }
+    let one: String = offered.iter().flat_map(|name| name.chars()).take(MAX_LISTED).collect();
+    let shown = if fits(&offered) { offered.join(", ") } else { one + "…" };
+    match names.len() - offered.len() {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
 
 /// Returns the names that are closest to `wanted`, the closest first.
 pub fn closest<'n>(wanted: &str, names: &'n [impl AsRef<str>]) -> Vec<&'n str> {
@@ -23,6 +44,18 @@ pub fn closest_by<'n>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_in_an_error_is_short() {
+        assert_eq!(listed("x", &["get", "add"]), "get, add");
+        let many: Vec<String> = (0..1_000).map(|number| format!("method_{number}")).collect();
+        let list = listed("method_77", &many);
+        assert!(list.starts_with("method_77, ") && list.ends_with(" and 995 more"), "{list}");
+        let long = "n".repeat(1_000);
+        assert_eq!(listed("n", &[&long]), format!("{}…", "n".repeat(MAX_LISTED)));
+        let list = listed("n", &[&long, &long]);
+        assert_eq!(list, format!("{}… and 1 more", "n".repeat(MAX_LISTED)));
+    }
 
     #[test]
     fn the_closest_come_first_and_are_few() {

@@ -14,6 +14,8 @@ use sha2::{Digest, Sha256};
 
 /// The maximum size of a decompressed module, in bytes: no replica accepts a larger one.
 const MAX_INFLATED: u64 = 100 << 20;
+/// The bytes of a module in which its imports usually are.
+const BEGINNING: u64 = 256 << 10;
 
 /// Returns the module in gzip. The same module gives the same bytes.
 ///
@@ -29,9 +31,18 @@ pub fn deployable(wasm: &[u8]) -> io::Result<Vec<u8>> {
 /// Returns the plain module of a deployed file. A file that is not in gzip is returned
 /// unchanged: the replica reports best what is wrong with it.
 pub fn plain(deployed: &[u8]) -> Cow<'_, [u8]> {
+    inflated(deployed, MAX_INFLATED)
+}
+
+/// Returns the beginning of the plain module of a deployed file.
+pub fn beginning(deployed: &[u8]) -> Cow<'_, [u8]> {
+    inflated(deployed, BEGINNING)
+}
+
+fn inflated(deployed: &[u8], most: u64) -> Cow<'_, [u8]> {
     if deployed.starts_with(&[0x1f, 0x8b]) {
         let mut wasm = Vec::new();
-        if GzDecoder::new(deployed).take(MAX_INFLATED).read_to_end(&mut wasm).is_ok() {
+        if GzDecoder::new(deployed).take(most).read_to_end(&mut wasm).is_ok() {
             return wasm.into();
         }
     }
@@ -54,6 +65,7 @@ mod tests {
         assert_eq!(file, deployable(&wasm).unwrap());
         assert!(file.len() < wasm.len() / 10);
         assert_eq!(plain(&file), wasm);
+        assert_eq!(*beginning(&file), wasm[..BEGINNING as usize]);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub use gzip::{hash, plain};
 pub use list::{BENCH, SOURCES, Source};
 #[cfg(any(feature = "network", feature = "pocket-ic"))]
 pub use module::keeps_heap;
-pub use module::{Built, candid_args_of, candid_of, imports, in_order, name_of};
+pub use module::{Built, candid_of, imports, in_order, name_of};
 
 /// The checkout of these tests.
 #[cfg(test)]

@@ -9,9 +9,9 @@ use anyhow::{Context, Result, bail};
 use stablebench_protocol::CrateVersion;
 use stablebench_replica::files;
 use stablebench_wasi::is_wasi;
-use wasmparser::{Parser, Payload};
+use wasmparser::{Import, Parser, Payload};
 
-use super::gzip::plain;
+use super::gzip::{beginning, plain};
 use super::list::{BENCH, BENCH_DOLTLITE, BENCH_VFS, SOURCES, Source};
 
 /// The maximum size of a module that is read from a file, in bytes: more than any replica
@@ -91,14 +91,6 @@ const PERSISTENCE: [&str; 2] =
 /// The sections that contain an interface. Motoko's compiler makes a private one.
 const INTERFACE: [&str; 2] = ["icp:public candid:service", "icp:private candid:service"];
 
-/// The sections with the types of a constructor that the interface does not contain.
-const ARGUMENTS: [&str; 2] = ["icp:public candid:args", "icp:private candid:args"];
-
-/// Returns the types of a constructor in a module's section `candid:args`, public or private.
-pub fn candid_args_of(module: &[u8]) -> Option<String> {
-    section_of(module, &ARGUMENTS).and_then(|types| String::from_utf8(types).ok())
-}
-
 /// Returns the interface in a module's section `candid:service`, public or private.
 pub fn candid_of(module: &[u8]) -> Option<String> {
     section_of(module, &INTERFACE).and_then(|interface| String::from_utf8(interface).ok())
@@ -112,26 +104,30 @@ pub fn keeps_heap(module: &[u8]) -> bool {
 
 /// Returns `true` if a module imports functions of WASI.
 pub fn imports_wasi(module: &[u8]) -> bool {
-    found_in(module, |payload| match payload {
-        Payload::ImportSection(section) => {
-            let mut imports = section.into_imports().filter_map(Result::ok);
-            imports.any(|import| is_wasi(import.module)).then_some(())
-        }
-        _ => None,
-    })
-    .is_some()
+    any_import(module, |import| is_wasi(import.module))
 }
 
 /// Returns `true` if a module imports a function of the System API.
 pub fn imports(module: &[u8], function: &str) -> bool {
-    found_in(module, |payload| match payload {
-        Payload::ImportSection(section) => {
-            let mut imports = section.into_imports().filter_map(Result::ok);
-            imports.any(|import| import.name == function).then_some(())
+    any_import(module, |import| import.name == function)
+}
+
+/// Returns `true` if a module has an import of this kind. Usually only its beginning is unpacked.
+fn any_import(module: &[u8], is_it: impl Fn(&Import<'_>) -> bool) -> bool {
+    let found = |wasm: &[u8]| {
+        for payload in Parser::new(0).parse_all(wasm) {
+            match payload.ok()? {
+                Payload::ImportSection(section) => {
+                    let mut imports = section.into_imports().filter_map(Result::ok);
+                    return Some(imports.any(|import| is_it(&import)));
+                }
+                Payload::FunctionSection(_) | Payload::CodeSectionStart { .. } => break,
+                _ => {}
+            }
         }
-        _ => None,
-    })
-    .is_some()
+        Some(false)
+    };
+    found(&beginning(module)).or_else(|| found(&plain(module))).unwrap_or_default()
 }
 
 /// Returns the first custom section with one of these names.
@@ -148,4 +144,30 @@ fn section_of(module: &[u8], names: &[&str]) -> Option<Vec<u8>> {
 fn found_in<T>(module: &[u8], find: impl Fn(Payload<'_>) -> Option<T>) -> Option<T> {
     let wasm = plain(module);
     Parser::new(0).parse_all(&wasm).filter_map(Result::ok).find_map(find)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::gzip::deployable;
+    use super::*;
+
+    #[test]
+    fn imports_are_found_wherever_they_are() {
+        let import = r#"(import "wasi_snapshot_preview1" "sched_yield" (func (result i32)))"#;
+        // More than the beginning.
+        let section = format!("(@custom \"a\" (before first) \"{}\")", "a".repeat(300 << 10));
+        for (text, expected) in [
+            (format!("(module {import})"), true),
+            (format!("(module {section} {import})"), true),
+            ("(module (func (nop)))".to_owned(), false),
+            (format!("(module {section} (func (nop)))"), false),
+        ] {
+            let wasm = wat::parse_str(text).unwrap();
+            for module in [deployable(&wasm).unwrap(), wasm] {
+                assert_eq!(imports_wasi(&module), expected);
+                assert_eq!(imports(&module, "sched_yield"), expected);
+            }
+        }
+        assert!(!imports_wasi(b"\0asm\x01\0\0\0\xff") && !imports_wasi(b""));
+    }
 }

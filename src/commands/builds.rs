@@ -352,7 +352,7 @@ fn interface(args: &BuildsArgs, package: &Package) -> Result<Option<Interface>> 
 
 /// Encodes the argument of the installation.
 fn init(args: &BuildsArgs, project: &Project, interface: &Interface) -> Result<Vec<u8>> {
-    let argument = args.init.clone().map(Argument::Text);
+    let argument = args.init.as_deref().map(Argument::typed).transpose()?;
     interface.constructor(argument.as_ref(), &project.name, "--init")
 }
 

@@ -17,23 +17,25 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use candid::types::{FuncMode, Type, TypeEnv, TypeInner};
 use candid::{IDLArgs, types::Function};
-use candid_parser::syntax::IDLInitArgs;
-use candid_parser::token::{Token, Tokenizer};
+use candid_parser::check_prog;
+use candid_parser::grammar::{IDLInitArgsParser, IDLProgParser};
+use candid_parser::token::Tokenizer;
 use candid_parser::typing::check_init_args;
-use candid_parser::{IDLProg, check_prog};
 use stablebench_replica::decoding::{decode_untyped, decode_values};
 use stablebench_replica::files::{self, MAX_TEXT};
 use stablebench_replica::{Canister, MethodKind, Module};
 
 use super::names::Names;
-use crate::canisters;
+use super::nesting::check_nesting;
+use crate::closest::listed;
+use crate::progress::Progress;
 use crate::terminal::safe_line;
 
 /// The function that modules export if their section with the interface is added later: its result
 /// is the address of the interface.
 const EXPORT: &str = "get_candid_pointer";
-/// The maximum nesting of types and values; each level takes up to 1 KiB of stack.
-const MAX_DEPTH: usize = 3_000;
+/// The most bytes of a file with an argument: more than a message can have.
+pub const MAX_ARGUMENT: u64 = 64 << 20;
 /// The characters of a type in an error.
 const MAX_TYPE: usize = 400;
 /// The characters before and after a mistake that an error shows.
@@ -62,6 +64,31 @@ pub enum Argument {
 }
 
 impl Argument {
+    /// Returns the argument that an option has: Candid text, or `@FILE` with the text or bytes.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read.
+    pub fn typed(text: &str) -> Result<Self> {
+        match text.strip_prefix('@') {
+            Some(path) => {
+                let bytes = files::read(Path::new(path), MAX_ARGUMENT);
+                Ok(Self::of(bytes.with_context(|| format!("cannot read {path}"))?))
+            }
+            None => Ok(Self::Text(text.to_owned())),
+        }
+    }
+
+    /// Returns the argument in a file: Candid in bytes begins with `DIDL`, and as text with a
+    /// parenthesis.
+    pub fn of(bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) if text.trim_start().starts_with('(') => Self::Text(text),
+            Ok(text) => Self::Bytes(text.into_bytes()),
+            Err(error) => Self::Bytes(error.into_bytes()),
+        }
+    }
+
     /// Replaces the names of canisters in a text by their ids.
     ///
     /// # Errors
@@ -76,25 +103,43 @@ impl Argument {
 }
 
 impl Interface {
-    /// Returns the interface of a module, or that in the file of `--candid`.
+    /// Returns the interface of a module, or that in the file of `--candid`. If its export is broken,
+    /// a note says so.
     ///
     /// # Errors
     ///
     /// If the file cannot be read, if the interface is no valid Candid, or if the host has no memory
     /// left.
-    pub fn of(module: &Module, canister: &Canister, file: Option<&Path>) -> Result<Self> {
+    pub fn of(
+        module: &Module,
+        canister: &Canister,
+        file: Option<&Path>,
+        progress: &Progress,
+    ) -> Result<Self> {
         if let Some(path) = file {
             return Self::read(path);
         }
-        let wasm = module.wasm();
-        let text = match canisters::candid_of(&wasm) {
-            Some(text) => Some(text),
-            None => canister.exported_text(module, EXPORT)?,
+        let section = |name| {
+            let section = module.info().custom_sections.get(name)?;
+            std::str::from_utf8(&section.content).ok().map(str::to_owned)
         };
-        let Some(text) = text else { return Ok(Self::default()) };
-        let interface = Self::parse(&text).and_then(|interface| {
-            interface.constructed_with(canisters::candid_args_of(&wasm).as_deref())
-        });
+        let text = match section("candid:service") {
+            Some(text) => text,
+            None => match canister.exported_text(module, EXPORT)? {
+                Some(Ok(text)) => text,
+                Some(Err(error)) => {
+                    progress.note(&format!(
+                        "the interface is not taken from the export {EXPORT}: {}; give it with \
+                         --candid FILE",
+                        safe_line(&error.to_string())
+                    ));
+                    return Ok(Self::default());
+                }
+                None => return Ok(Self::default()),
+            },
+        };
+        let interface = Self::parse(&text)
+            .and_then(|interface| interface.constructed_with(section("candid:args").as_deref()));
         interface.context("give another one with --candid FILE")
     }
 
@@ -103,8 +148,9 @@ impl Interface {
         let (Self(Some((env, actor))), Some(text)) = (&self, arguments) else { return Ok(self) };
         const INVALID: &str = "the canister's candid:args is not valid Candid";
         check_nesting(text).map_err(|error| anyhow!("{INVALID}: {error}"))?;
-        let program: IDLInitArgs =
-            text.parse().map_err(|error| anyhow!("{INVALID}: {}", mistake(text, &error)))?;
+        let program = IDLInitArgsParser::new()
+            .parse(None, Tokenizer::new(text))
+            .map_err(|error| anyhow!("{INVALID}: {}", mistake(text, &error.into())))?;
         let mut merged = TypeEnv::new();
         let types = check_init_args(&mut merged, env, &program)
             .map_err(|error| anyhow!("{INVALID}: {error}"))?;
@@ -135,8 +181,10 @@ impl Interface {
         check_nesting(text)
             .map_err(|error| anyhow!("the canister's interface is refused: {error}"))?;
         const INVALID: &str = "the canister's interface is not valid Candid";
-        let program: IDLProg =
-            text.parse().map_err(|error| anyhow!("{INVALID}: {}", mistake(text, &error)))?;
+        // With comments, the parser looks for the end of the line after each word.
+        let program = IDLProgParser::new()
+            .parse(None, Tokenizer::new(text))
+            .map_err(|error| anyhow!("{INVALID}: {}", mistake(text, &error.into())))?;
         let mut env = TypeEnv::new();
         let actor =
             check_prog(&mut env, &program).map_err(|error| anyhow!("{INVALID}: {error}"))?;
@@ -159,7 +207,7 @@ impl Interface {
             Some(method) => {
                 Ok(Method { name, query: method.kind != MethodKind::Update, types: None })
             }
-            None => bail!("the canister has no method {name}; {}", self.methods(module)),
+            None => bail!("the canister has no method {name}; {}", self.methods(&name, module)),
         }
     }
 
@@ -174,20 +222,20 @@ impl Interface {
             Some((env.clone(), function.clone()))
         });
         let Some((_, function)) = &types else {
-            bail!("the canister has no method {name}; it has {}", self.names().join(", "));
+            bail!("the canister has no method {name}; it has {}", listed(name, &self.names()));
         };
         Ok(Method { name: name.to_owned(), query: is_query(function), types })
     }
 
-    /// Lists the methods, for an error.
-    pub fn methods(&self, module: &Module) -> String {
+    /// Lists the methods, for an error about this name.
+    pub fn methods(&self, wanted: &str, module: &Module) -> String {
         let mut names = self.names();
         if names.is_empty() {
             names.extend(module.info().methods.iter().map(|method| method.name.clone()));
         }
         match names.is_empty() {
             true => "it has none".to_owned(),
-            false => format!("it has {}", names.join(", ")),
+            false => format!("it has {}", listed(wanted, &names)),
         }
     }
 
@@ -220,7 +268,10 @@ impl Interface {
         });
         match argument {
             Some(Argument::Text(text)) if types.is_empty() && text.trim() != "()" => {
-                bail!("{name} is installed without arguments, so {option} {text} does not fit")
+                bail!(
+                    "{name} is installed without arguments, so {option} {} does not fit",
+                    short(text)
+                )
             }
             None if written.is_err() => bail!(
                 "{name} is installed with arguments of the type {}; give them: {option} '(…)'",
@@ -383,50 +434,23 @@ fn is_query(function: &Function) -> bool {
     function.modes.iter().any(|mode| queries.contains(mode))
 }
 
-/// Refuses Candid whose types or values can be nested so deeply, by name too, that traversing them
-/// would overflow the stack.
-fn check_nesting(text: &str) -> Result<(), String> {
-    // The levels that an unfinished field or parameter has opened itself, by bracket.
-    let mut open: Vec<usize> = vec![0];
-    // The depth of the current definition here, and its maximum.
-    let (mut depth, mut deepest) = (0_usize, 0);
-    // The depth of all definitions: each can be nested in the one before.
-    let mut all = 0;
-    for (_, token, _) in Tokenizer::new(text).map_while(Result::ok) {
-        match token {
-            Token::LBrace | Token::LParen => {
-                depth += 1;
-                open.push(0);
-            }
-            Token::RBrace | Token::RParen if open.len() > 1 => {
-                depth -= 1 + open.pop().unwrap_or_default();
-            }
-            Token::Semi | Token::Comma => {
-                depth -= open.last_mut().map(std::mem::take).unwrap_or_default();
-            }
-            Token::Opt | Token::Vec => {
-                depth += 1;
-                open.last_mut().into_iter().for_each(|last| *last += 1);
-            }
-            Token::Type => all += 1 + std::mem::take(&mut deepest),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    match all + deepest {
-        deep if deep > MAX_DEPTH => Err(format!(
-            "its types or values can be nested {deep} levels deep; the maximum is {MAX_DEPTH}"
-        )),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn interface(ty: &str) -> String {
         format!("service : {{ f : ({ty}) -> ({ty}) query }}")
+    }
+
+    /// Work that grows with the square of the number of methods would take minutes.
+    #[test]
+    fn many_methods_take_no_time() {
+        let method = |number| format!("method_{number} : (record {{ a : nat }}) -> (nat) query;");
+        let methods: String = (0..40_000).map(method).collect();
+        let began = std::time::Instant::now();
+        let interface = Interface::parse(&format!("service : {{ {methods} }}")).unwrap();
+        interface.described("method_39999").unwrap();
+        assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
     }
 
     #[test]
@@ -445,6 +469,9 @@ mod tests {
             let types = (0..count).map(|at| format!("type t{at} = opt t{};", at + 1));
             types.collect::<String>() + &format!("type t{count} = nat;") + &interface("t0")
         };
+        let flat = |number| format!("type t{number} = record {{ a : opt nat }};");
+        let flat: String = (0..1_600).map(flat).collect();
+        Interface::parse(&(flat + &interface("t0"))).unwrap();
         let method = Interface::parse(&named(1_200)).unwrap().described("f").unwrap();
         assert!(method.encode(Some(&Argument::Text("(opt opt 1)".to_owned()))).is_err());
         assert!(Interface::parse(&named(100_000)).is_err());

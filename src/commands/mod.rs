@@ -12,6 +12,7 @@ mod interface;
 mod merge;
 mod module;
 mod names;
+mod nesting;
 mod profile;
 mod replica;
 mod report;

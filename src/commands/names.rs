@@ -1,7 +1,9 @@
 //! Names of the canisters of a command, which arguments use in place of ids that are not known yet.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use stablebench_replica::Principal;
+
+use crate::closest::listed;
 
 /// Names of canisters, and their ids.
 #[derive(Clone, Debug, Default)]
@@ -32,12 +34,12 @@ impl Names {
             }
             (None, _) => {
                 let names: Vec<&str> = self.0.iter().map(|(name, _)| name.as_str()).collect();
-                bail!("there is no canister {name}; there is {}", names.join(", "))
+                bail!("there is no canister {name}; there is {}", listed(name, &names))
             }
         }
     }
 
-    /// Replaces `{NAME}` in the quoted texts of Candid by the id of that canister.
+    /// Replaces `{NAME}`, but not [`NUMBER`], in the quoted texts of Candid by the id of that canister.
     ///
     /// # Errors
     ///
@@ -50,6 +52,7 @@ impl Names {
                 && letter == '{'
                 && let Some(end) = rest.find('}')
                 && named_by(&rest[1..end])
+                && &rest[1..end] != NUMBER
             {
                 let name = &rest[1..end];
                 // Braces in other texts can be anything.
@@ -71,11 +74,24 @@ impl Names {
     }
 }
 
+/// What stands for the number of a call in its arguments, `{i}`, and so is no name of a canister.
+const NUMBER: &str = "i";
+
 /// Splits `NAME=CANISTER` into the name, if there is one, and the canister.
-pub fn named(word: &str) -> (Option<&str>, &str) {
+///
+/// # Errors
+///
+/// If the name is that of a number.
+pub fn named(word: &str) -> Result<(Option<&str>, &str)> {
     match word.split_once('=') {
-        Some((name, canister)) if named_by(name) => (Some(name), canister),
-        _ => (None, word),
+        Some((name, canister)) if named_by(name) => {
+            ensure!(
+                name != NUMBER,
+                "{word}: {{i}} is the number of a call with --repeat; choose another name than i"
+            );
+            Ok((Some(name), canister))
+        }
+        _ => Ok((None, word)),
     }
 }
 
@@ -103,8 +119,12 @@ mod tests {
         let error = |text| names.fill(text).unwrap_err().to_string();
         assert!(error("principal \"{bnak}\"").contains("no canister bnak; there is bank, shop"));
         assert!(error("(\"{shop}\")").contains("several canisters are called shop"));
-        assert_eq!(named("a=b.wasm"), (Some("a"), "b.wasm"));
-        assert_eq!(named("./a=b.wasm"), (None, "./a=b.wasm"));
+        assert_eq!(named("a=b.wasm").unwrap(), (Some("a"), "b.wasm"));
+        assert_eq!(named("./a=b.wasm").unwrap(), (None, "./a=b.wasm"));
+        assert!(named("i=b.wasm").unwrap_err().to_string().contains("another name than i"));
+        // The name of a file.
+        names.add("i", bank);
+        assert_eq!(names.fill("(principal \"{i}\")").unwrap(), "(principal \"{i}\")");
         assert_eq!(names.of(&shop), "shop");
     }
 }

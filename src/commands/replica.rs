@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use stablebench_replica::Effort;
+use stablebench_replica::cache::Note;
 
 use crate::cache::{Cache, DURATIONS, Folder, Versions};
 use crate::canisters::Built;
@@ -181,15 +183,22 @@ fn without(whom: &str, feature: &str, replica: &str) -> anyhow::Error {
 
 /// Starts the embedded replica, with a cache if that is allowed and possible.
 pub fn embedded(args: &ReplicaArgs, progress: &Progress) -> Result<(Embedded, Option<Cache>)> {
+    embedded_with(Effort::Full, args, progress)
+}
+
+/// Starts the embedded replica as [`embedded`] does, with an effort of compiling.
+pub fn embedded_with(
+    effort: Effort,
+    args: &ReplicaArgs,
+    progress: &Progress,
+) -> Result<(Embedded, Option<Cache>)> {
     let limit = cache_limit(&args.cache.folder)?;
     let folder = usable(args, progress);
     folder.clone().into_iter().for_each(remember);
     let notes = progress.clone();
-    let replica =
-        Embedded::new(args.rules(), folder.as_ref().map(|it| it.path().to_owned()), move |note| {
-            notes.note(&note.to_string());
-        })?
-        .with_progress(progress);
+    let path = folder.as_ref().map(|it| it.path().to_owned());
+    let note = move |note: Note| notes.note(&note.to_string());
+    let replica = Embedded::new(effort, args.rules(), path, note)?.with_progress(progress);
     let versions = Versions::of(replica.inner())?;
     let cache = folder.map(|folder| Cache::new(folder, limit, versions, progress));
     Ok((replica, cache))

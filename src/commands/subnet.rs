@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use stablebench_replica::subnet::{Call, Executed, Subnet};
-use stablebench_replica::{Canister, Execution, Module, Principal};
+use stablebench_replica::{Canister, Execution, Module, Principal, Rules};
 use stablebench_server::sign_data;
 
 use super::environment::Environment;
 use super::interface::{Argument, Interface};
 use super::names::{Names, named};
 use crate::canisters::{self, Built};
+use crate::closest;
 use crate::progress::Progress;
 use crate::replica::embedded::{Embedded, install_with};
 use crate::report::number::Grouped;
@@ -46,11 +47,11 @@ pub struct Followed {
 /// The arguments of installations, and the interface of the canister.
 #[derive(Clone, Debug, Default, Args)]
 pub struct InstallArgs {
-    /// The arguments of the canister's installation as Candid text. In a text, "{NAME}" is the id of
-    /// the canister NAME of this command.
+    /// The arguments of the canister's installation as Candid text, or @FILE with the text or bytes.
+    /// In a text, "{NAME}" is the id of the canister NAME of this command.
     #[arg(long, value_name = "ARGUMENTS")]
     pub init: Option<String>,
-    /// The arguments of the installation of another canister; may be repeated.
+    /// The arguments of the installation of another canister, in the same form; may be repeated.
     #[arg(long, num_args = 2, value_names = ["NAME", "ARGUMENTS"])]
     pub init_of: Vec<String>,
     /// The interface of the canister, if its module does not contain it.
@@ -109,23 +110,24 @@ pub struct New {
 }
 
 impl New {
-    /// Installs the module with its arguments.
+    /// Installs the module with its arguments, and returns its interface.
     pub fn install(
         &self,
         canister: &mut Canister,
         arguments: &Arguments,
         install: &InstallArgs,
         replica: &Embedded,
-    ) -> Result<()> {
+    ) -> Result<Interface> {
         let module = replica.compile_for_subnet(self.id, &self.wasm)?;
         let (file, option) = match self.other {
             None => (install.candid.as_deref(), "--init".to_owned()),
             Some(_) => (None, format!("--init-of {}", self.name)),
         };
-        let interface = Interface::of(&module, canister, file)?;
+        let interface = Interface::of(&module, canister, file, replica.progress())?;
         let argument = interface.constructor(arguments.get(&self.id), &self.name, &option)?;
+        check_size(&argument, module.rules(), &format!("the installation of {}", self.name))?;
         install_with(canister, &module, &argument)?;
-        Ok(())
+        Ok(interface)
     }
 }
 
@@ -156,7 +158,7 @@ pub fn load(
             id
         }
         _ => {
-            let (chosen, module) = named(name);
+            let (chosen, module) = named(name)?;
             let mut built = canisters::find(module, progress)?;
             let id = place(&mut subnet, &mut listed, 0, &built, module, state)?;
             if let Some(chosen) = chosen {
@@ -168,7 +170,7 @@ pub fn load(
         }
     };
     for (at, word) in with.iter().enumerate() {
-        let (chosen, module) = named(word);
+        let (chosen, module) = named(word)?;
         let mut built = canisters::find(module, progress)?;
         let id = place(&mut subnet, &mut listed, at + 1, &built, module, state)?;
         if let Some(chosen) = chosen {
@@ -179,6 +181,7 @@ pub fn load(
         new.extend(id.unless_saved(built, Some(word)));
     }
     let arguments = Arguments::of(install, &names, &new)?;
+    let mut interface = None;
     for new in new {
         let mut canister = replica.created_on_subnet(new.id)?;
         if new.other.is_none() {
@@ -186,8 +189,8 @@ pub fn load(
         }
         let installed = new.install(&mut canister, &arguments, install, replica);
         match &new.other {
-            None => installed?,
-            Some(word) => installed.with_context(|| format!("--with {word}"))?,
+            None => interface = Some(installed?),
+            Some(word) => drop(installed.with_context(|| format!("--with {word}"))?),
         }
         if new.other.is_none() {
             subnet.set_time(canister.time());
@@ -198,9 +201,12 @@ pub fn load(
     let canister = subnet.canister_mut(&callee).context("the canister is gone")?;
     environment.set_variables(canister)?;
     environment.set_stable_memory(canister)?;
-    let interface = match canister.module() {
-        Some(module) => Interface::of(module, canister, install.candid.as_deref())?,
-        None => Interface::default(),
+    let interface = match (interface, canister.module()) {
+        (Some(interface), _) => interface,
+        (None, Some(module)) => {
+            Interface::of(module, canister, install.candid.as_deref(), progress)?
+        }
+        (None, None) => Interface::default(),
     };
     Ok(Loaded { subnet, listed, callee, interface, names })
 }
@@ -255,10 +261,15 @@ impl Arguments {
     /// If a canister is not new, is not known, or has two.
     pub fn of(install: &InstallArgs, names: &Names, new: &[New]) -> Result<Self> {
         let mut arguments = Self::default();
+        let argument = |text: &str| -> Result<Argument> {
+            let mut argument = Argument::typed(text)?;
+            argument.fill(names)?;
+            Ok(argument)
+        };
         if let Some(text) = &install.init {
             let first = new.iter().find(|new| new.other.is_none());
             let first = first.context("--init: the canister is saved, and not installed again")?;
-            arguments.0.push((first.id, Argument::Text(names.fill(text)?)));
+            arguments.0.push((first.id, argument(text)?));
         }
         for pair in install.init_of.chunks_exact(2) {
             let (name, text) = (&pair[0], &pair[1]);
@@ -271,7 +282,7 @@ impl Arguments {
                 arguments.get(&id).is_none(),
                 "{name} has two arguments for its installation; leave one out"
             );
-            arguments.0.push((id, Argument::Text(names.fill(text)?)));
+            arguments.0.push((id, argument(text)?));
         }
         Ok(arguments)
     }
@@ -279,6 +290,22 @@ impl Arguments {
     fn get(&self, id: &Principal) -> Option<&Argument> {
         self.0.iter().find(|(of, _)| of == id).map(|(_, argument)| argument)
     }
+}
+
+/// Refuses an argument that no message can have: on the network the request does not arrive.
+///
+/// # Errors
+///
+/// If it has more bytes than the rules allow.
+pub fn check_size(argument: &[u8], rules: Rules, target: &str) -> Result<()> {
+    let (bytes, most) = (argument.len() as u64, rules.set().messages.argument.get());
+    ensure!(
+        bytes <= most,
+        "the argument of {target} has {} bytes, and a message at most {}; send it in several messages",
+        Grouped(bytes),
+        Grouped(most)
+    );
+    Ok(())
 }
 
 /// Upgrades a canister of a subnet. A heap with enhanced orthogonal persistence is kept.
@@ -337,11 +364,12 @@ pub fn save(subnet: &mut Subnet, listed: &[Principal], path: &Path) -> Result<()
 }
 
 fn check_exists(subnet: &Subnet, id: &Principal, path: &Path) -> Result<()> {
+    let known: Vec<String> = subnet.canisters().map(|canister| canister.id().to_text()).collect();
     ensure!(
         subnet.exists(id),
         "{} contains no canister {id}; it contains {}",
         path.display(),
-        subnet.canisters().map(|canister| canister.id().to_text()).collect::<Vec<_>>().join(", ")
+        closest::listed(&id.to_text(), &known)
     );
     Ok(())
 }

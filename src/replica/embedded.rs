@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, Result};
 use stablebench_replica::cache::Note;
 use stablebench_replica::subnet::Halt;
-use stablebench_replica::{Difference, LoadError, Module, Principal, Rules, Settings, SubnetKind};
+use stablebench_replica::{
+    Difference, Effort, LoadError, Module, Principal, Rules, Settings, SubnetKind,
+};
 
 use crate::progress::Progress;
 use crate::{canisters, interrupt};
@@ -28,14 +30,15 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Starts a replica that keeps compiled modules in the folder `cache`. `note` is called if that
-    /// fails.
+    /// Starts a replica that compiles modules with this effort, and keeps them in the folder `cache`.
+    /// `note` is called if that fails.
     pub fn new(
+        effort: Effort,
         rules: Rules,
         cache: Option<PathBuf>,
         note: impl Fn(Note) + Send + Sync + 'static,
     ) -> Result<Self> {
-        let replica = stablebench_replica::Replica::with_notes(rules, cache, note)?;
+        let replica = stablebench_replica::Replica::with_effort(effort, rules, cache, note)?;
         Ok(Self { replica, progress: Progress::Quiet, shown: Arc::default() })
     }
 
@@ -43,6 +46,11 @@ impl Embedded {
     #[must_use]
     pub fn with_progress(self, progress: &Progress) -> Self {
         Self { progress: progress.clone(), ..self }
+    }
+
+    /// Where the compiling of modules is shown.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     /// Returns the replica itself.
@@ -325,7 +333,7 @@ mod tests {
     const COUNTER: &str = include_str!("counter.wat");
 
     fn counter() -> Box<dyn Canister> {
-        Embedded::new(Rules::today(), None, |_| {})
+        Embedded::new(Effort::Full, Rules::today(), None, |_| {})
             .unwrap()
             .install(&wat::parse_str(COUNTER).unwrap())
             .unwrap()
@@ -353,7 +361,7 @@ mod tests {
     /// The limits are the network's again afterwards, and the canister's state is kept.
     #[test]
     fn limits_can_be_lifted() {
-        let replica = Embedded::new(Rules::today(), None, |_| {}).unwrap();
+        let replica = Embedded::new(Effort::Full, Rules::today(), None, |_| {}).unwrap();
         let mut canister = replica.installed(&wat::parse_str(COUNTER).unwrap()).unwrap();
         let limit = |canister: &stablebench_replica::Canister| {
             canister.module().unwrap().rules().instructions().update.get()
@@ -387,7 +395,7 @@ mod tests {
             (func (export "canister_update spin") (i32.store8 (i32.const 0) (i32.const 7)) (loop (br 0)))
             (func (export "canister_update read")
                 (call $append (i32.const 0) (i32.const 1)) (call $reply)))"#;
-        let replica = Embedded::new(Rules::today(), None, |_| {}).unwrap();
+        let replica = Embedded::new(Effort::Full, Rules::today(), None, |_| {}).unwrap();
         let mut canister = replica.install(&wat::parse_str(SPIN).unwrap()).unwrap();
         canister.switch().unwrap().halt();
         let ended = canister.update("spin", &[]).unwrap().outcome.unwrap_err();

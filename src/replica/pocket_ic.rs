@@ -201,7 +201,10 @@ mod tests {
         let server = PocketIc::start(Subnet::Application).unwrap();
         let both = [
             Box::new(server) as Box<dyn Replica + Send>,
-            Box::new(Embedded::new(Rules::today(), None, |_| {}).unwrap()),
+            Box::new(
+                Embedded::new(stablebench_replica::Effort::Full, Rules::today(), None, |_| {})
+                    .unwrap(),
+            ),
         ];
         let replica = Lockstep::new(both, directory.path().join("difference"));
         let wasm = wat::parse_str(include_str!("counter.wat")).unwrap();

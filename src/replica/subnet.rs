@@ -145,7 +145,8 @@ mod tests {
             (drop (call $perform))))"#;
 
     fn canister() -> Box<dyn Canister> {
-        let replica = Embedded::new(Rules::today(), None, |_| {}).unwrap();
+        let replica =
+            Embedded::new(stablebench_replica::Effort::Full, Rules::today(), None, |_| {}).unwrap();
         replica.install(&wat::parse_str(CALLS_ITSELF).unwrap()).unwrap()
     }
 
@@ -181,7 +182,8 @@ mod tests {
                    (drop (call $counter (i32.const 0)))
                    (call $reply))"#,
         );
-        let replica = Embedded::new(Rules::today(), None, |_| {}).unwrap();
+        let replica =
+            Embedded::new(stablebench_replica::Effort::Full, Rules::today(), None, |_| {}).unwrap();
         let mut canister = replica.install(&wat::parse_str(reads).unwrap()).unwrap();
         let Readings(readings) = canister.measure("reads", &[]).unwrap().readings;
         let [(_, before), (_, after)] = readings.as_slice() else { panic!("{readings:?}") };

@@ -174,7 +174,13 @@ mod tests {
             |name: &str, wasm: Vec<u8>| Built { name: name.to_owned(), wasm, programs: Vec::new() };
         let modules = [built("other", b"other".to_vec()), built("counter", wasm.clone())];
         let tally = Tally::new(
-            Embedded::new(stablebench_replica::Rules::today(), None, |_| {}).unwrap(),
+            Embedded::new(
+                stablebench_replica::Effort::Full,
+                stablebench_replica::Rules::today(),
+                None,
+                |_| {},
+            )
+            .unwrap(),
             &modules,
         );
         drop(tally.install(&wasm).unwrap());

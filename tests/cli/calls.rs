@@ -130,7 +130,7 @@ fn a_callback_that_fails_is_profiled() {
     write(directory.path(), "caller.wasm", CALLER);
     let args = ["profile", "--wasm=caller.wasm", "--call", "fail", "--format=folded"];
     let output = stablebench(&args, directory.path());
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(2), "as of `call`");
     assert!(stderr(&output).contains("the call failed: "), "{}", stderr(&output));
     let caller = "lxzze-o7777-77777-aaaaa-cai";
     let stack = format!("fail of {caller};reject callback of {caller};trap ");

@@ -111,12 +111,21 @@ fn canisters_are_installed_with_arguments_that_name_each_other() {
     assert!(reply.starts_with(&format!("(record {{ owner = principal \"{shelf}\"; ")), "{reply}");
     let profile = ["profile", "--wasm=shelf.wasm", "--call", "count", "--format=folded"];
     succeeds(&[&profile[..], &others].concat(), folder);
+    // From files, in which names are the same.
+    std::fs::write(folder.join("shelf.args"), of_shelf).unwrap();
+    std::fs::write(folder.join("bank.args"), of_bank).unwrap();
+    let files = ["--init=@shelf.args", "--init-of", "bank", "@bank.args", "--with=bank=shelf.wasm"];
+    let (of_files, _) = succeeds(&[&call[..3], &files].concat(), folder);
+    let (of_texts, _) = succeeds(&[&call[..3], &others].concat(), folder);
+    assert_eq!(of_files, of_texts);
 
     for (more, text) in [
         (&["--state=s", "--init", INIT][..], "--init: the canister is saved"),
         (&["--init", INIT, "--init-of", "bnak", INIT], "there is no canister bnak; there is shelf"),
         (&["--init", INIT, "--init-of", "shelf", INIT], "shelf has two arguments"),
         (&["--init", "(1)"], "do not fit the installation of shelf, which takes (record {"),
+        (&["--init", "@missing"], "cannot read missing"),
+        (&["--with=i=bank.wasm"], "i=bank.wasm: {i} is the number of a call with --repeat; choose"),
         (&["--init", r#"(record { owner = principal "{x}"; start = 1 })"#], "no canister x"),
     ] {
         let error = fails(&[&["call", "shelf.wasm", "settings"], more].concat(), folder);
@@ -280,6 +289,65 @@ fn an_interface_is_found_where_it_is() {
     assert!(!error.contains('\u{1b}'), "{error}");
 }
 
+/// A module whose export is broken can be called, and a sentence says why it has no interface.
+#[test]
+fn a_broken_interface_is_noted() {
+    let folder = folder();
+    let folder = folder.path();
+    let pointer = "(func (export \"get_candid_pointer\") (result i32)";
+    for (body, reason) in [
+        ("unreachable)", "it fails: Canister trapped: unreachable"),
+        ("(i32.const -1))", "it returns the address 4294967295, which is not in the memory"),
+        ("(i32.const 327679)) (data (i32.const 327679) \"a\")", "no zero byte ends the text at"),
+        (
+            "(i32.const 8192)) (data (i32.const 8192) \"\\ff\\00\")",
+            "the text at the address 8192 that it returns is not UTF-8",
+        ),
+        ("(i32.const 8192)) (data (i32.const 8192) \"service : {}\\00\")", ""),
+    ] {
+        write(folder, "broken.wasm", &format!("{pointer} {body}"));
+        for command in [&["call", "broken.wasm"][..], &["profile", "--wasm=broken.wasm", "--call"]]
+        {
+            let (_, notes) = succeeds(&[command, &["echo", "(5)"]].concat(), folder);
+            let note = "the interface is not taken from the export get_candid_pointer: ";
+            let expected = if reason.is_empty() { 0 } else { 1 };
+            assert_eq!(notes.matches(&format!("{note}{reason}")).count(), expected, "{notes}");
+            assert_eq!(notes.contains("; give it with --candid FILE\n"), expected == 1, "{notes}");
+        }
+    }
+}
+
+/// More than a message can have, and more methods than a line has room for.
+#[test]
+fn what_is_too_large_is_refused_in_a_line() {
+    let folder = folder();
+    let folder = folder.path();
+    write(folder, "bare.wasm", "");
+    std::fs::write(folder.join("large"), vec![b'D'; 3_000_000]).unwrap();
+    for (args, target) in [
+        (&["call", "bare.wasm", "echo", "--args-file=large"][..], "echo"),
+        (&["call", "bare.wasm", "echo", "--init=@large"], "the installation of bare"),
+        (&["call", "bare.wasm", "--upgrade=bare.wasm", "--args-file=large"], "the upgrade to bare"),
+    ] {
+        let error = fails(args, folder);
+        let expected = format!(
+            "stablebench: the argument of {target} has 3 000 000 bytes, and a message at most \
+             2 097 152; send it in several messages\n"
+        );
+        assert!(error.contains(&expected), "{error}");
+    }
+    let method = |number: u32| format!("(export \"canister_query method_{number}\" (func $count))");
+    write(folder, "many.wasm", &(0..100).map(method).collect::<String>());
+    for error in [
+        fails(&["call", "many.wasm", "method_999"], folder),
+        fails(&["call", "many.wasm"], folder),
+        fails(&["profile", "--wasm=many.wasm", "--call", "method_999"], folder),
+    ] {
+        assert!(error.contains(" more\n"), "{error}");
+        assert!(error.lines().all(|line| line.chars().count() <= 130), "{error}");
+    }
+}
+
 /// One message, with the place and a hint, and without colours.
 #[test]
 fn mistakes_in_arguments_are_marked_once() {
@@ -336,6 +404,6 @@ fn what_canisters_print_is_shown() {
     // The names of functions, as on the network for a caller that sees the log.
     assert!(reject.contains("fail"), "{error}");
     let profile = ["profile", "--wasm=shelf.wasm", "--init", INIT, "--call"];
-    let (_, notes) = succeeds(&[&profile[..], &["fail"]].concat(), folder);
+    let notes = fails(&[&profile[..], &["fail"]].concat(), folder);
     assert!(notes.contains("shelf: about to fail\n"), "{notes}");
 }

@@ -199,6 +199,7 @@ fn any_canister_has_profiles() {
     insta::assert_snapshot!(stdout(&call(&["--call", "fill", "()"])));
     // A trap is reported, with the profile until then.
     let trapped = call(&["--call", "trap", "--format=folded"]);
+    assert_eq!(trapped.status.code(), Some(2), "as of `call`");
     assert!(stderr(&trapped).contains("the profile ends there: "), "{trapped:?}");
     assert!(stderr(&trapped).contains("Canister trapped"), "{trapped:?}");
     assert!(stdout(&trapped).contains("canister_query trap;fill;shelf::put;"), "{trapped:?}");

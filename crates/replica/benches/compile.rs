@@ -7,7 +7,7 @@
 mod support;
 
 use divan::Bencher;
-use stablebench_replica::Replica;
+use stablebench_replica::{Effort, Replica};
 use support::{on_a_large_stack, users};
 
 fn main() {
@@ -19,6 +19,15 @@ fn main() {
 fn uncached(bencher: Bencher<'_, '_>) {
     bencher
         .with_inputs(|| Replica::new(stablebench_replica::Rules::of_2025_10(), None).unwrap())
+        .bench_local_refs(|replica| replica.compile(users::uploaded()).unwrap());
+}
+
+/// The same without optimisation, as for a single message.
+#[divan::bench(sample_count = 5)]
+fn without_optimisation(bencher: Bencher<'_, '_>) {
+    let rules = stablebench_replica::Rules::of_2025_10();
+    bencher
+        .with_inputs(|| Replica::with_effort(Effort::Least, rules, None, |_| {}).unwrap())
         .bench_local_refs(|replica| replica.compile(users::uploaded()).unwrap());
 }
 

@@ -9,13 +9,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use wasmtime::Engine;
-
 use crate::entries::Entries;
 use crate::fault::Fault;
-use crate::instrument::Metering;
 use crate::module::Module;
-use crate::prepared::Prepared;
 use crate::validate::Purpose;
 
 pub use crate::entries::{MODULE, Note, NoteHandler};
@@ -49,11 +45,9 @@ impl Modules {
     /// purpose is refused as if it were new.
     pub fn get(
         &self,
-        engine: &Engine,
         hash: [u8; 32],
-        uploaded: &[u8],
         purpose: Purpose,
-        link: impl FnOnce(Prepared) -> Result<Module, Fault>,
+        link: impl FnOnce(&Arc<Entries>) -> Result<Module, Fault>,
     ) -> Result<Module, Fault> {
         let slot = self.slot(hash);
         let mut slot = lock(&slot);
@@ -61,8 +55,7 @@ impl Modules {
             purpose.check(module.info())?;
             return Ok(module.clone());
         }
-        let module =
-            link(self.entries.prepared(engine, hash, uploaded, Metering::Local, purpose)?)?;
+        let module = link(&self.entries)?;
         *slot = Some(module.clone());
         Ok(module)
     }

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use wasmtime::{Config, Engine, OptLevel};
+use wasmtime::{Config, Engine, OptLevel, RegallocAlgorithm};
 
 use crate::backtrace::CAPTURED;
 use crate::limits::WASM_STACK;
@@ -18,6 +18,15 @@ pub const GUARD: usize = 32 << 20;
 /// Stack needed to run a canister, including the host's own frames.
 pub const STACK: usize = WASM_STACK + (3 << 20);
 
+/// How much a module is optimised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// As much as possible, for modules that run for long.
+    Full,
+    /// Not at all: compiling takes half as long, running up to two and a half times as long.
+    Least,
+}
+
 /// Creates an engine that executes as the replica's does: the same features, canonical NaNs, the
 /// same stack. Unlike the replica's engine it optimizes.
 ///
@@ -25,8 +34,14 @@ pub const STACK: usize = WASM_STACK + (3 << 20);
 ///
 /// If the engine does not support this machine.
 #[expect(unsafe_code, reason = "sets a compiler flag that has no safe setter")]
-pub fn new(rules: Rules) -> wasmtime::Result<Engine> {
+pub fn new(rules: Rules, effort: Effort) -> wasmtime::Result<Engine> {
     let mut config = Config::new();
+    let (level, registers, stack) = match effort {
+        Effort::Full => (OptLevel::Speed, RegallocAlgorithm::Backtracking, WASM_STACK),
+        // Functions need more stack without optimisation. With half of it, each recursion that
+        // overflows the whole stack with optimisation overflows this one, and is repeated there.
+        Effort::Least => (OptLevel::None, RegallocAlgorithm::SinglePass, WASM_STACK / 2),
+    };
     if rules.charges_touches() {
         // A signal handler stores the charges for pages. The compiler must not assume that they
         // stay the same in a loop that stores nothing.
@@ -34,11 +49,12 @@ pub fn new(rules: Rules) -> wasmtime::Result<Engine> {
         unsafe { config.cranelift_flag_set("enable_alias_analysis", "false") };
     }
     config
-        .cranelift_opt_level(OptLevel::Speed)
+        .cranelift_opt_level(level)
+        .cranelift_regalloc_algorithm(registers)
         .cranelift_nan_canonicalization(true)
         .generate_address_map(false)
         .async_stack_size(WASM_STACK + (1 << 20))
-        .max_wasm_stack(WASM_STACK)
+        .max_wasm_stack(stack)
         .memory_guard_size(GUARD as u64)
         .memory_init_cow(false)
         // Memories do not move, but declaring that would limit their size to the reservation,

@@ -6,7 +6,8 @@
 //! and others cannot write to it. The folder must be as trusted as the program.
 //!
 //! `HASH` is SHA-256 of the module as it was uploaded. For its other forms, which are compiled when
-//! they are first needed, it is SHA-256 of that and the form's name.
+//! they are first needed, it is SHA-256 of that and the form's name, and of modules that were compiled
+//! with the least effort also of their engine.
 //!
 //! An entry is a file:
 //!
@@ -29,6 +30,8 @@ use sha2::{Digest, Sha256};
 use wasmparser::ValType;
 use wasmtime::Engine;
 
+use crate::compiler::Compiler;
+use crate::engine::Effort;
 use crate::fault::Fault;
 use crate::files;
 use crate::hex;
@@ -112,18 +115,18 @@ impl Entries {
     /// prepared from the upload and written there.
     pub fn prepared(
         &self,
-        engine: &Engine,
+        compiler: &Compiler,
         hash: [u8; 32],
         uploaded: &[u8],
         form: Metering,
         purpose: Purpose,
     ) -> Result<Prepared, Fault> {
+        let engine = &compiler.engine;
         let prepare = || Prepared::new(engine, uploaded, form, self.rules, purpose);
-        let Some(folder) = &self.folder else {
+        let hash = hash_of(hash, form, compiler);
+        let Some(path) = self.path(hash) else {
             return prepare();
         };
-        let hash = hash_of(hash, form);
-        let path = folder.join(format!("{}-{}{MODULE}", hex::encode(&hash), self.version));
         let key = Key { hash, version: &self.version };
         match files::open_own(&path).and_then(|file| files::read_at_most(file, MAX_ENTRY)) {
             Ok(bytes) => match decode(engine, &key, &bytes) {
@@ -146,6 +149,17 @@ impl Entries {
         Ok(prepared)
     }
 
+    /// Returns `true` if the module with this hash is there in its usual form.
+    pub fn contains(&self, hash: [u8; 32]) -> bool {
+        self.path(hash).is_some_and(|path| path.exists())
+    }
+
+    /// The file of an entry, if there is a folder.
+    fn path(&self, hash: [u8; 32]) -> Option<PathBuf> {
+        let folder = self.folder.as_ref()?;
+        Some(folder.join(format!("{}-{}{MODULE}", hex::encode(&hash), self.version)))
+    }
+
     fn damaged(&self, path: &Path, reason: impl fmt::Display) {
         (self.handle_note)(Note::Damaged { path: path.to_owned(), reason: reason.to_string() });
     }
@@ -158,10 +172,17 @@ const MAGIC: [u8; 8] = *b"compiled";
 const PREAMBLE: usize = 48;
 
 /// Returns the hash that identifies a form of the module with the hash `uploaded`.
-fn hash_of(uploaded: [u8; 32], form: Metering) -> [u8; 32] {
-    match form {
-        Metering::Local => uploaded,
-        other => Sha256::new().chain_update(uploaded).chain_update(other.name()).finalize().into(),
+fn hash_of(uploaded: [u8; 32], form: Metering, compiler: &Compiler) -> [u8; 32] {
+    let of = Sha256::new().chain_update(uploaded).chain_update(form.name());
+    match (form, compiler.effort) {
+        (Metering::Local, Effort::Full) => uploaded,
+        (_, Effort::Full) => of.finalize().into(),
+        (_, Effort::Least) => {
+            // The version has the settings of the other engine only.
+            let mut settings = DefaultHasher::new();
+            compiler.engine.precompile_compatibility_hash().hash(&mut settings);
+            of.chain_update(settings.finish().to_le_bytes()).finalize().into()
+        }
     }
 }
 

@@ -95,6 +95,26 @@ pub struct Touched {
     pub stable_accessed: Vec<Pages>,
 }
 
+/// The reason why an exported function returns no text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    /// The function failed.
+    #[error("it fails: {0}")]
+    Failed(String),
+    /// The function has another type.
+    #[error("it is no function without parameters that returns an address")]
+    Type,
+    /// The address is outside of the heap.
+    #[error("it returns the address {0}, which is not in the memory")]
+    Outside(u64),
+    /// The heap ends before the text.
+    #[error("no zero byte ends the text at the address {0} that it returns")]
+    Endless(u64),
+    /// The text is not UTF-8.
+    #[error("the text at the address {0} that it returns is not UTF-8")]
+    Encoding(u64),
+}
+
 /// An error while an instance was created.
 pub enum Failure {
     /// The host has no memory left.
@@ -288,29 +308,37 @@ impl LiveInstance {
     }
 
     /// Calls a function that returns the address of a text in the heap, and returns the text, which
-    /// a zero byte ends.
-    ///
-    /// # Errors
-    ///
-    /// Any error that ended the call; if there is no such function, or no text at the address.
-    pub fn text(&mut self, export: &str) -> wasmtime::Result<String> {
-        self.count_from_start()?;
+    /// a zero byte ends. `None` if there is no such function.
+    pub fn text(&mut self, export: &str) -> Option<Result<String, TextError>> {
+        self.instance.get_func(&mut self.store, export)?;
+        Some(self.text_at(export))
+    }
+
+    fn text_at(&mut self, export: &str) -> Result<String, TextError> {
+        let failed =
+            |error: wasmtime::Error| TextError::Failed(Fault::from_engine(error).to_string());
+        self.count_from_start().map_err(failed)?;
         let (instance, store) = (self.instance, &mut self.store);
         let address = match store.data().message.wasm64 {
-            true => instance.get_typed_func::<(), i64>(&mut *store, export)?.call(store, ())?,
+            true => {
+                let function = instance.get_typed_func::<(), i64>(&mut *store, export);
+                let function = function.map_err(|_| TextError::Type)?;
+                function.call(store, ()).map_err(failed)?.cast_unsigned()
+            }
             false => {
-                let function = instance.get_typed_func::<(), i32>(&mut *store, export)?;
-                function.call(store, ())?.cast_unsigned().into()
+                let function = instance.get_typed_func::<(), i32>(&mut *store, export);
+                let function = function.map_err(|_| TextError::Type)?;
+                function.call(store, ()).map_err(failed)?.cast_unsigned().into()
             }
         };
-        let address = usize::try_from(address)?;
         if let Some(pages) = &self.store.data().pages {
-            pages.suspend()?;
+            pages.suspend().map_err(|error| TextError::Failed(error.to_string()))?;
         }
-        let text = self.heap().get(address..).unwrap_or_default();
-        let end = text.iter().position(|byte| *byte == 0);
-        let end = end.ok_or_else(|| wasmtime::Error::msg("the text has no end"))?;
-        Ok(std::str::from_utf8(&text[..end])?.to_owned())
+        let text = usize::try_from(address).ok().and_then(|address| self.heap().get(address..));
+        let text = text.ok_or(TextError::Outside(address))?;
+        let end = text.iter().position(|byte| *byte == 0).ok_or(TextError::Endless(address))?;
+        let text = std::str::from_utf8(&text[..end]).map_err(|_| TextError::Encoding(address))?;
+        Ok(text.to_owned())
     }
 
     /// Sets counters and prices as they are at the start of a message.

@@ -47,6 +47,7 @@
 //! | `testing` | canisters in a developer's own tests |
 //! | `difference` | differences between a fork and its base |
 //! | `certifier` | signatures of certified data |
+//! | `compiler`, `engine` | engines, and what modules are linked with |
 //! | `cache`, `entries` | modules in memory; prepared modules in files |
 //! | `files`, `decoding` | access to files that users name; decoding of Candid |
 //! | `rules` | dated sets of prices, limits and switches |
@@ -66,6 +67,7 @@ mod backtrace;
 pub mod cache;
 mod canister;
 mod certifier;
+mod compiler;
 mod cycles;
 #[doc(hidden)]
 pub mod decoding;
@@ -111,6 +113,7 @@ struct Readme;
 
 pub use canister::{Canister, Settings};
 pub use difference::{Difference, DifferingPages};
+pub use engine::Effort;
 pub use entries::VERSION;
 pub use environment::EnvironmentError;
 pub use execution::{
@@ -119,6 +122,7 @@ pub use execution::{
 };
 pub use fault::{ErrorCode, HostError, Reject, RejectCode};
 pub use ic_principal::Principal;
+pub use instance::TextError;
 pub use memory::NoMappings;
 pub use module::Module;
 pub use profile::{Frame, FrameKind, Node, Profile, ProfileError, Span};

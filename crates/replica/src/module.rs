@@ -5,9 +5,10 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use ic_principal::Principal;
-use wasmtime::{FrameInfo, InstancePre, Linker, WasmBacktrace};
+use wasmtime::{FrameInfo, InstancePre, WasmBacktrace};
 
 use crate::backtrace::Functions;
+use crate::compiler::Compiler;
 use crate::entries::Entries;
 use crate::fault::Fault;
 use crate::globals::{self, ExportedGlobal};
@@ -32,7 +33,10 @@ struct Inner {
     rewritten: Instrumented,
     globals: OnceLock<Vec<ExportedGlobal>>,
     ready: InstancePre<Host>,
-    linker: Linker<Host>,
+    compiler: Arc<Compiler>,
+    /// The compiler of its optimised form, if it is not optimised itself.
+    optimiser: Option<Arc<Compiler>>,
+    optimised: OnceLock<Module>,
     /// The cache of its other forms.
     entries: Arc<Entries>,
     exact: OnceLock<InstancePre<Host>>,
@@ -53,21 +57,23 @@ impl fmt::Debug for Module {
 }
 
 impl Module {
-    /// Links a module that was prepared from `uploaded`, whose SHA-256 is `hash`.
+    /// Links a module that was prepared from `uploaded`, whose SHA-256 is `hash`. `optimiser` makes its
+    /// optimised form when that is needed, unless this is that form.
     pub(crate) fn link(
         prepared: Prepared,
-        linker: &Linker<Host>,
+        compiler: &Arc<Compiler>,
         entries: &Arc<Entries>,
         uploaded: &[u8],
         hash: [u8; 32],
         rules: Rules,
+        optimiser: Option<&Arc<Compiler>>,
     ) -> Result<Self, Fault> {
         let Prepared { info, rewritten, compiled } = prepared;
-        let ready = linker
+        let ready = compiler
+            .linker(info.address_width)
             .instantiate_pre(&compiled)
             .map_err(|error| Fault::Engine(format!("Failed to instantiate module: {error:#}")))?;
         let uploaded = uploaded.to_vec();
-        let linker = linker.clone();
         Ok(Self(Arc::new(Inner {
             uploaded,
             hash,
@@ -76,7 +82,9 @@ impl Module {
             rewritten,
             globals: OnceLock::new(),
             ready,
-            linker,
+            compiler: Arc::clone(compiler),
+            optimiser: optimiser.cloned(),
+            optimised: OnceLock::new(),
             entries: Arc::clone(entries),
             exact: OnceLock::new(),
             profiled: OnceLock::new(),
@@ -129,7 +137,9 @@ impl Module {
             rewritten: of.rewritten.clone(),
             globals: of.globals.clone(),
             ready: of.ready.clone(),
-            linker: of.linker.clone(),
+            compiler: Arc::clone(&of.compiler),
+            optimiser: of.optimiser.clone(),
+            optimised: OnceLock::new(),
             entries: Arc::clone(&of.entries),
             exact: of.exact.clone(),
             profiled: OnceLock::new(),
@@ -167,13 +177,26 @@ impl Module {
         maximum.unwrap_or_default()
     }
 
+    /// The optimised form of a module that is not optimised itself, compiled at the first use if it is
+    /// not cached.
+    pub(crate) fn optimised(&self) -> Result<Option<&Self>, Fault> {
+        let Inner { optimiser, optimised, hash, uploaded, entries, rules, .. } = &*self.0;
+        let Some(compiler) = optimiser else { return Ok(None) };
+        if let Some(optimised) = optimised.get() {
+            return Ok(Some(optimised));
+        }
+        let (form, purpose) = (Metering::Local, Purpose::Queries);
+        let prepared = entries.prepared(compiler, *hash, uploaded, form, purpose)?;
+        let linked = Self::link(prepared, compiler, entries, uploaded, *hash, *rules, None)?;
+        Ok(Some(optimised.get_or_init(|| linked)))
+    }
+
     /// The module in the form that counts in its global, compiled at the first use if it is not cached.
     pub(crate) fn exact(&self) -> wasmtime::Result<&InstancePre<Host>> {
         if let Some(exact) = self.0.exact.get() {
             return Ok(exact);
         }
-        let Prepared { compiled, .. } = self.prepared(Metering::Stored)?;
-        let exact = self.0.linker.instantiate_pre(&compiled)?;
+        let exact = self.linked(Metering::Stored)?;
         Ok(self.0.exact.get_or_init(|| exact))
     }
 
@@ -183,8 +206,10 @@ impl Module {
         if let Some(profiled) = self.0.profiled.get() {
             return Ok(profiled);
         }
-        let Prepared { compiled, .. } = self.prepared(Metering::Profiled)?;
-        let ready = self.0.linker.instantiate_pre(&compiled)?;
+        if let Some(optimised) = self.optimised()? {
+            return optimised.profiled();
+        }
+        let ready = self.linked(Metering::Profiled)?;
         let names = Names::of(&self.wasm());
         Ok(self.0.profiled.get_or_init(|| Profiled { ready, names }))
     }
@@ -201,10 +226,11 @@ impl Module {
         })
     }
 
-    /// Prepares another form of the module. Its purpose was checked when it was first compiled.
-    fn prepared(&self, metering: Metering) -> Result<Prepared, Fault> {
-        let Inner { ready, hash, uploaded, entries, .. } = &*self.0;
-        entries.prepared(ready.module().engine(), *hash, uploaded, metering, Purpose::Queries)
+    /// Another form of the module. Its purpose was checked when it was first compiled.
+    fn linked(&self, form: Metering) -> wasmtime::Result<InstancePre<Host>> {
+        let Inner { compiler, hash, uploaded, entries, info, .. } = &*self.0;
+        let prepared = entries.prepared(compiler, *hash, uploaded, form, Purpose::Queries)?;
+        compiler.linker(info.address_width).instantiate_pre(&prepared.compiled)
     }
 
     pub(crate) fn method(&self, name: &str) -> Option<MethodKind> {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use ic_principal::Principal;
 use sha2::{Digest, Sha256};
-use wasmtime::{Engine, Linker};
 
 use crate::cache::{Modules, Note};
 use crate::canister::{Canister, Settings};
-use crate::engine;
+use crate::compiler::Compiler;
+use crate::engine::Effort;
 use crate::entries::Entries;
 use crate::fault::{Fault, HostError, Reject};
 use crate::instrument::Metering;
@@ -18,9 +18,6 @@ use crate::module::{Module, first_canister};
 use crate::prepared::Prepared;
 use crate::rules::Rules;
 use crate::saved::{self, LoadError};
-use crate::system_api::host::Host;
-use crate::system_api::link::link;
-use crate::system_api::names::AddressWidth;
 use crate::units::Cycles;
 use crate::validate::Purpose;
 
@@ -41,21 +38,11 @@ pub enum EngineError {
 pub struct Replica(Arc<Inner>);
 
 struct Inner {
-    engine: Engine,
-    wasm32: Linker<Host>,
-    wasm64: Linker<Host>,
+    compiler: Arc<Compiler>,
+    /// The compiler of modules that are not cached, if they run for a short time only.
+    quick: Option<Arc<Compiler>>,
     modules: Modules,
     rules: Rules,
-}
-
-impl Inner {
-    fn link(&self, prepared: Prepared, hash: [u8; 32], module: &[u8]) -> Result<Module, Fault> {
-        let linker = match prepared.info.address_width {
-            AddressWidth::Bits32 => &self.wasm32,
-            AddressWidth::Bits64 => &self.wasm64,
-        };
-        Module::link(prepared, linker, self.modules.entries(), module, hash, self.rules)
-    }
 }
 
 impl std::fmt::Debug for Replica {
@@ -85,15 +72,33 @@ impl Replica {
         cache: Option<PathBuf>,
         tell: impl Fn(Note) + Send + Sync + 'static,
     ) -> Result<Self, EngineError> {
-        let failed = |error: wasmtime::Error| EngineError::Engine(format!("{error:#}"));
+        Self::with_effort(Effort::Full, rules, cache, tell)
+    }
+
+    /// Starts a replica that compiles modules with this effort. What it counts does not depend on
+    /// that, and modules that are cached in optimised form are used in that form.
+    ///
+    /// # Errors
+    ///
+    /// If the engine does not support this machine, or `STABLEBENCH_MEMORY` is wrong.
+    pub fn with_effort(
+        effort: Effort,
+        rules: Rules,
+        cache: Option<PathBuf>,
+        tell: impl Fn(Note) + Send + Sync + 'static,
+    ) -> Result<Self, EngineError> {
+        let compiler = |effort| match Compiler::new(rules, effort) {
+            Ok(compiler) => Ok(Arc::new(compiler)),
+            Err(error) => Err(EngineError::Engine(format!("{error:#}"))),
+        };
         os::selected()?;
-        let engine = engine::new(rules).map_err(failed)?;
-        let mut wasm32 = Linker::new(&engine);
-        link(&mut wasm32, AddressWidth::Bits32).map_err(failed)?;
-        let mut wasm64 = Linker::new(&engine);
-        link(&mut wasm64, AddressWidth::Bits64).map_err(failed)?;
-        let modules = Modules::new(Entries::new(&engine, rules, cache, Box::new(tell)));
-        Ok(Self(Arc::new(Inner { engine, wasm32, wasm64, modules, rules })))
+        let quick = match effort {
+            Effort::Full => None,
+            Effort::Least => Some(compiler(effort)?),
+        };
+        let compiler = compiler(Effort::Full)?;
+        let modules = Modules::new(Entries::new(&compiler.engine, rules, cache, Box::new(tell)));
+        Ok(Self(Arc::new(Inner { compiler, quick, modules, rules })))
     }
 
     /// The rules by which canisters are charged.
@@ -162,9 +167,15 @@ impl Replica {
         module: &[u8],
         purpose: Purpose,
     ) -> Result<Module, Fault> {
-        let inner = &*self.0;
-        let link = |prepared| inner.link(prepared, hash, module);
-        inner.modules.get(&inner.engine, hash, module, purpose, link)
+        let Inner { compiler, quick, modules, rules } = &*self.0;
+        modules.get(hash, purpose, |entries| {
+            let (used, optimiser) = match quick {
+                Some(quick) if !entries.contains(hash) => (quick, Some(compiler)),
+                _ => (compiler, None),
+            };
+            let prepared = entries.prepared(used, hash, module, Metering::Local, purpose)?;
+            Module::link(prepared, used, entries, module, hash, *rules, optimiser)
+        })
     }
 
     /// Compiles a module without charges, to measure the cost of metering. Its counts are wrong.
@@ -184,9 +195,12 @@ impl Replica {
     }
 
     fn compile_with(&self, metering: Metering, module: &[u8]) -> Result<Module, Reject> {
-        let inner = &*self.0;
-        Prepared::new(&inner.engine, module, metering, inner.rules, Purpose::Everything)
-            .and_then(|prepared| inner.link(prepared, Sha256::digest(module).into(), module))
+        let Inner { compiler, modules, rules, .. } = &*self.0;
+        let hash = Sha256::digest(module).into();
+        Prepared::new(&compiler.engine, module, metering, *rules, Purpose::Everything)
+            .and_then(|it| {
+                Module::link(it, compiler, modules.entries(), module, hash, *rules, None)
+            })
             .map_err(|fault| fault.reject(&first_canister()))
     }
 

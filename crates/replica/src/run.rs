@@ -7,7 +7,9 @@
 //!
 //! Modules count in locals (`instrument/body.rs`). If an operator traps, the latest counts are
 //! lost. The message is then undone and repeated in a form of the module that counts in its
-//! global. Execution is deterministic, so it traps at the same place.
+//! global. Execution is deterministic, so it traps at the same place. Messages of modules that are not
+//! optimised are repeated in the optimised form then, and if the stack overflows, because each form
+//! needs its own amount.
 
 use std::io;
 use std::time::Duration;
@@ -17,7 +19,7 @@ use ic_principal::Principal;
 use crate::engine::STACK;
 use crate::execution::{Execution, MemoryUse, PageCharges, Reading, SystemCalls, all_calls};
 use crate::fault::{ErrorCode, Fault, Reject, Trap};
-use crate::instance::{Entry, Failure, IdleSlot, LiveInstance, Touched};
+use crate::instance::{Entry, Failure, IdleSlot, LiveInstance, TextError, Touched};
 use crate::memory::Image;
 use crate::memory::pages::{Pages, count};
 use crate::module::Module;
@@ -234,7 +236,21 @@ fn run_here(
         live.copy_ahead()?;
     }
     let result = live.call(entry).map_err(|error| module.fault(error));
-    let Some(trap) = uncounted_trap(&result) else {
+    let trapped = uncounted_trap(&result);
+    let overflows = result.as_ref().is_err_and(|fault| fault.trap() == Some(Trap::StackOverflow));
+    if overflows || trapped.is_some() {
+        match module.optimised() {
+            Ok(None) => {}
+            Ok(Some(optimised)) => {
+                let message = live.host().message.clone();
+                // Nothing is kept of what it did.
+                drop(live);
+                return run_here(Target { module: optimised, ..target }, message, entry, total);
+            }
+            Err(fault) => return Ok(Run::failed(fault, effects)),
+        }
+    }
+    let Some(trap) = trapped else {
         return finish(live, target, result, idle);
     };
     let message = live.host().message.clone();
@@ -291,12 +307,16 @@ pub fn run_profiled(
 }
 
 /// Calls a function of a module that was never installed, which returns the address of a text.
-/// Returns the text, or `None` if there is none.
+/// Returns the text or why there is none, and `None` if there is no such function.
 ///
 /// # Errors
 ///
 /// If the host has no memory left.
-pub fn text(module: &Module, message: Message, export: &str) -> io::Result<Option<String>> {
+pub fn text(
+    module: &Module,
+    message: Message,
+    export: &str,
+) -> io::Result<Option<Result<String, TextError>>> {
     stacker::maybe_grow(STACK, 2 * STACK, || {
         let state = State::initial(module, Image::new())?;
         let (limit, slice) = message.mode.instructions(message.rules);
@@ -304,10 +324,12 @@ pub fn text(module: &Module, message: Message, export: &str) -> io::Result<Optio
         match LiveInstance::new(module, module.ready(), &state, message, slices) {
             Ok(mut live) => {
                 live.claim_pages()?;
-                Ok(live.text(export).ok())
+                Ok(live.text(export))
             }
             Err(Failure::Host(error)) => Err(error),
-            Err(Failure::Engine(_)) => Ok(None),
+            Err(Failure::Engine(error)) => {
+                Ok(Some(Err(TextError::Failed(Fault::from_engine(error).to_string()))))
+            }
         }
     })
 }

@@ -22,6 +22,7 @@ use ic_transport_types::RequestId;
 use stablebench_replica::subnet::{Borrowed, Call, Subnet};
 use stablebench_replica::{HostError, text};
 
+use crate::compiling::compile;
 use crate::host::{Host, Pace, lock};
 use crate::message::Message;
 use crate::outcome::{Outcome, Rejected, failed, panicked};
@@ -208,10 +209,7 @@ fn compiles(host: &Arc<Host>, subnet: &Subnet, work: &mut Work) -> bool {
     let (owner, canister) = (Arc::downgrade(host), work.canister);
     let replica = subnet.replica_of(&canister).clone();
     let spawned = thread::Builder::new().name("compiling".into()).spawn(move || {
-        // The reject of an invalid module comes when it is installed.
-        let _ = catch_unwind(AssertUnwindSafe(|| {
-            let _ = replica.compile_for_subnet(&canister, &wasm);
-        }));
+        compile(&replica, canister, &wasm);
         if let Some(host) = owner.upgrade() {
             lock(&host.queue).compiled.insert(id);
             host.notify();
@@ -219,6 +217,7 @@ fn compiles(host: &Arc<Host>, subnet: &Subnet, work: &mut Work) -> bool {
     });
     if spawned.is_ok() {
         work.compilation = Compilation::Running;
+        host.ingress.begin(&id);
     }
     spawned.is_ok()
 }

@@ -26,6 +26,7 @@
 
 mod access;
 mod clock;
+mod compiling;
 mod connections;
 mod directory;
 mod driver;

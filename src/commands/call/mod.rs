@@ -5,13 +5,14 @@ mod steps;
 mod tree;
 
 use std::io::{ErrorKind, Write};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use stablebench_replica::subnet::Executed;
 use stablebench_replica::{
-    Canister, Execution, LoadError, Module, Principal, Reject, files, saved_note,
+    Canister, Effort, Execution, LoadError, Module, Principal, Reject, files, saved_note,
 };
 
 use self::costs::{Row, describe, functions, sequence};
@@ -19,8 +20,10 @@ use self::steps::{Action, Step, Steps};
 use super::environment::{Environment, EnvironmentArgs};
 use super::interface::{Interface, Method};
 use super::names::Names;
-use super::replica::embedded;
-use super::subnet::{Chosen, Followed, InstallArgs, Loaded, Message, follow, load, save, upgrade};
+use super::replica::embedded_with;
+use super::subnet::{
+    Chosen, Followed, InstallArgs, Loaded, Message, check_size, follow, load, save, upgrade,
+};
 use crate::canisters;
 use crate::interrupt;
 use crate::progress::{Output, Progress};
@@ -123,7 +126,12 @@ pub fn call(args: &CallArgs, output: &Output) -> Result<()> {
     };
     let environment = Environment::read(&args.environment)?;
     let steps = args.steps.read()?;
-    let (replica, _) = embedded(&args.replica, progress)?;
+    // A single message ends before optimising its module would.
+    let effort = match steps.as_slice() {
+        [Step { times: NonZeroU32::MIN, .. }] => Effort::Least,
+        _ => Effort::Full,
+    };
+    let (replica, _) = embedded_with(effort, &args.replica, progress)?;
     let chosen = Chosen {
         canister: &args.canister,
         with: &args.with,
@@ -178,7 +186,7 @@ fn prepare(
     let module = canister.module().context("the canister has no module")?.clone();
     let interface = loaded.interface.clone();
     if steps.is_empty() {
-        bail!("name a method of the canister; {}", interface.methods(&module));
+        bail!("name a method of the canister; {}", interface.methods("", &module));
     }
     let mut check = Check { loaded, canister, replica, progress, module, interface };
     let mut prepared = Vec::new();
@@ -226,7 +234,8 @@ impl Check<'_> {
                 };
                 // The numbers between are of the same types.
                 for number in [1, step.times.get()] {
-                    method.encode(step.argument(number).as_ref())?;
+                    let argument = method.encode(step.argument(number).as_ref())?;
+                    check_size(&argument, self.module.rules(), &method.name)?;
                 }
                 Ok(Prepared::Call { step, method })
             }
@@ -234,13 +243,14 @@ impl Check<'_> {
                 let built = canisters::find(name, self.progress)?;
                 let callee = self.loaded.callee;
                 let module = self.replica.compile_for_subnet(callee, &built.wasm)?;
-                self.interface = Interface::of(&module, self.canister, None)?;
+                self.interface = Interface::of(&module, self.canister, None, self.progress)?;
                 let option = match step.place {
                     Some(_) => format!("--upgrade {name}"),
                     None => "--upgrade-args".to_owned(),
                 };
                 let argument = step.argument.as_ref();
                 let argument = self.interface.constructor(argument, &built.name, &option)?;
+                check_size(&argument, module.rules(), &format!("the upgrade to {}", built.name))?;
                 self.module = module.clone();
                 Ok(Prepared::Upgrade { name: built.name, module, argument })
             }

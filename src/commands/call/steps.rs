@@ -23,7 +23,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use stablebench_replica::files;
 
-use crate::commands::interface::Argument;
+use crate::commands::interface::{Argument, MAX_ARGUMENT};
 
 /// Steps as they were typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,9 +72,6 @@ impl fmt::Display for Action {
         }
     }
 }
-
-/// The most bytes of a file of calls, or of an argument: more than a message can have.
-const MAX_FILE: u64 = 64 << 20;
 
 const WORDS: &str = "words";
 const UPGRADE: &str = "upgrade";
@@ -186,15 +183,7 @@ impl Source {
                 let bytes = hex::decode(digits).context("--args-hex is not hexadecimal")?;
                 Ok(Argument::Bytes(bytes))
             }
-            Self::File(path) => {
-                let bytes = read(path)?;
-                // Candid in bytes begins with DIDL, and as text with a parenthesis.
-                Ok(match String::from_utf8(bytes) {
-                    Ok(text) if text.trim_start().starts_with('(') => Argument::Text(text),
-                    Ok(text) => Argument::Bytes(text.into_bytes()),
-                    Err(error) => Argument::Bytes(error.into_bytes()),
-                })
-            }
+            Self::File(path) => Ok(Argument::of(read(path)?)),
         }
     }
 }
@@ -206,11 +195,10 @@ fn is_input(path: &Path) -> bool {
 /// Reads a file, or standard input if the path is `-`.
 fn read(path: &Path) -> Result<Vec<u8>> {
     match is_input(path) {
-        true => files::read_at_most(std::io::stdin().lock(), MAX_FILE)
+        true => files::read_at_most(std::io::stdin().lock(), MAX_ARGUMENT)
             .context("cannot read standard input"),
-        false => {
-            files::read(path, MAX_FILE).with_context(|| format!("cannot read {}", path.display()))
-        }
+        false => files::read(path, MAX_ARGUMENT)
+            .with_context(|| format!("cannot read {}", path.display())),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::commands::call::{note, tree};
 use crate::commands::environment::Environment;
 use crate::commands::interface::Argument;
 use crate::commands::names::Names;
-use crate::commands::subnet::{Chosen, Loaded, Message, follow, load};
+use crate::commands::subnet::{Chosen, Loaded, Message, check_size, follow, load};
 use crate::profile::{compare, of_executions};
 use crate::progress::Progress;
 use crate::replica::embedded::Embedded;
@@ -40,13 +40,14 @@ pub fn call(
     let canister = profiled.canister(&callee).context("the canister is gone")?;
     let module = canister.module().context("the canister has no module")?;
     let Some(method) = words.first() else {
-        bail!("name a method of the canister: --call METHOD; {}", interface.methods(module));
+        bail!("name a method of the canister: --call METHOD; {}", interface.methods("", module));
     };
     let title = format!("{method} of {name}");
     let method = interface.method(method, module)?;
     let mut argument = words.get(1).cloned().map(Argument::Text);
     argument.iter_mut().try_for_each(|argument| argument.fill(&names))?;
     let argument = method.encode(argument.as_ref())?;
+    check_size(&argument, module.rules(), &method.name)?;
     let normal = profiled.fork();
     profiled.set_profiling(true);
     let message =
@@ -82,18 +83,19 @@ fn profile(
     );
     let executions = &followed.call.executions;
     note(executions, output || followed.call.response.is_err(), names, progress);
+    let mut failed = None;
     if let Err(reject) = &followed.call.response {
         let first = followed.first(message.method);
         if first.is_none_or(|first| first.execution.instructions.get() == 0) {
             return Err(anyhow!("{reject}"));
         }
         // The profile up to the failure is valid.
-        progress.note(&match executions.len() {
+        failed = Some(match executions.len() {
             1 => format!("the call failed; the profile ends there: {reject}"),
             _ => format!("the call failed: {reject}"),
         });
     }
     let tree = (executions.len() > 1).then(|| tree(executions));
     let flame = Box::new(of_executions(executions)?);
-    Ok(Found { title: safe_line(title).into_owned(), flame, tree })
+    Ok(Found { title: safe_line(title).into_owned(), flame, tree, failed })
 }

@@ -56,7 +56,7 @@ fn profiled(
             flame.all()
         );
     }
-    Ok(Found { title, flame: Box::new(flame), tree: None })
+    Ok(Found { title, flame: Box::new(flame), tree: None, failed: None })
 }
 
 /// Returns the instructions that the profile must contain, without and with those for heap pages.

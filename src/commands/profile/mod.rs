@@ -91,6 +91,8 @@ struct Found {
     flame: Box<Flame>,
     /// The executions of a call, if it caused several.
     tree: Option<String>,
+    /// The failure of a call.
+    failed: Option<String>,
 }
 
 /// One profile, or the difference of two.
@@ -114,14 +116,17 @@ pub fn profile(args: &ProfileArgs, output: &Output) -> Result<()> {
     let heading = Heading { title: shown.title(), command };
     let table = shown.table(output.terminal);
     match (format, &args.out) {
-        (None, _) => print(&table),
-        (Some(format), None) => print(&shown.text(format, &heading)?),
+        (None, _) => print(&table)?,
+        (Some(format), None) => print(&shown.text(format, &heading)?)?,
         (Some(format), Some(out)) => {
             save_text(out, &shown.text(format, &heading)?)?;
             print(&table)?;
             output.progress.note(&format!("saved to {}", out.display()));
-            Ok(())
         }
+    }
+    match shown {
+        Shown::One(Found { failed: Some(failed), .. }) => bail!("{failed}"),
+        _ => Ok(()),
     }
 }
 

@@ -131,7 +131,7 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     };
     let (mut served, mut names, mut new) = (Vec::new(), Names::default(), Vec::new());
     for (at, word) in args.canisters.iter().enumerate() {
-        let (chosen, module) = named(word);
+        let (chosen, module) = named(word)?;
         let built = canisters::find(module, &output.progress)?;
         let name = chosen.map_or_else(|| built.name.clone(), str::to_owned);
         let id = match listed.get(at) {

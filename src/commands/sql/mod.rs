@@ -189,5 +189,11 @@ fn replica() -> crate::replica::embedded::Embedded {
     let cache = target.join("tmp/stablebench");
     std::fs::create_dir_all(&cache).unwrap();
     let rules = stablebench_replica::Rules::today();
-    crate::replica::embedded::Embedded::new(rules, Some(cache), |_| {}).unwrap()
+    crate::replica::embedded::Embedded::new(
+        stablebench_replica::Effort::Full,
+        rules,
+        Some(cache),
+        |_| {},
+    )
+    .unwrap()
 }

@@ -24,8 +24,15 @@ const FAR: u64 = ROWS * STEP;
 
 fn embedded() -> &'static Embedded {
     static REPLICA: OnceLock<Embedded> = OnceLock::new();
-    REPLICA
-        .get_or_init(|| Embedded::new(stablebench_replica::Rules::today(), None, |_| {}).unwrap())
+    REPLICA.get_or_init(|| {
+        Embedded::new(
+            stablebench_replica::Effort::Full,
+            stablebench_replica::Rules::today(),
+            None,
+            |_| {},
+        )
+        .unwrap()
+    })
 }
 
 /// A plan for one configuration, and its canister.

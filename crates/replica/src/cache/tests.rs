@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::rules::Rules;
-use crate::{Replica, Span};
+use crate::{Effort, Replica, Span};
 
 const MODULE: &str = r#"(module
     (import "ic0" "msg_reply" (func $reply))
@@ -107,6 +107,41 @@ fn other_forms_of_a_module_are_kept_too() {
     assert_eq!(lock(&notes).len(), 0, "{notes:?}");
 }
 
+/// A module is compiled with the least effort if it is not there in optimised form. Each form has an
+/// entry, and a trap of an operator adds those with exact counts.
+#[test]
+fn a_module_that_is_not_optimised_has_an_entry_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("below");
+    let wasm = wat::parse_str(MODULE).unwrap();
+    let anyone = Principal::anonymous();
+    let used = |effort, method| {
+        let rules = Rules::of_2025_10();
+        let replica = Replica::with_effort(effort, rules, Some(path.clone()), |_| {}).unwrap();
+        let module = replica.compile(&wasm).unwrap();
+        let mut canister = replica.create_canister().unwrap();
+        canister.install(&module, anyone, &[]).unwrap();
+        let of = canister.query(anyone, method, &[]).unwrap();
+        (of.outcome, of.instructions, entries(&folder).len())
+    };
+    let with = |entries, (outcome, instructions, _)| (outcome, instructions, entries);
+    let shown = used(Effort::Least, "show");
+    assert_eq!(shown.2, 1);
+    assert_eq!(used(Effort::Least, "show"), shown, "it is used again");
+    // Optimised, and with exact counts.
+    let trapped = used(Effort::Least, "trap");
+    assert_eq!(trapped.2, 3);
+    assert_eq!(used(Effort::Full, "trap"), trapped);
+    assert_eq!(used(Effort::Full, "show"), with(3, shown.clone()));
+    // The optimised form is preferred.
+    let hash = crate::hex::encode(&Sha256::digest(&wasm));
+    let is_optimised = |path: &PathBuf| path.to_string_lossy().contains(&hash);
+    for other in entries(&folder).iter().filter(|path| !is_optimised(path)) {
+        fs::remove_file(other).unwrap();
+    }
+    assert_eq!(used(Effort::Least, "show"), with(1, shown));
+}
+
 #[test]
 fn a_damaged_entry_is_rebuilt_with_a_note() {
     let folder = tempfile::tempdir().unwrap();
@@ -179,16 +214,16 @@ fn a_cache_that_cannot_be_written_only_costs_time() {
 
 #[test]
 fn threads_that_need_the_same_module_compile_it_once() {
-    let engine = crate::engine::new(Rules::of_2025_10()).unwrap();
-    let entries = Entries::new(&engine, Rules::of_2025_10(), None, Box::new(|_| {}));
-    let modules = Modules::new(entries);
+    let rules = Rules::of_2025_10();
+    let engine = crate::engine::new(rules, Effort::Full).unwrap();
+    let modules = Modules::new(Entries::new(&engine, rules, None, Box::new(|_| {})));
     let replica = Replica::new(Rules::of_2025_10(), None).unwrap();
     let wasm = wat::parse_str(MODULE).unwrap();
     let linked = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let module = modules.get(&engine, [1; 32], &wasm, Purpose::Everything, |_| {
+                let module = modules.get([1; 32], Purpose::Everything, |_| {
                     linked.fetch_add(1, Ordering::Relaxed);
                     Ok(replica.compile(&wasm).unwrap())
                 });
@@ -199,8 +234,8 @@ fn threads_that_need_the_same_module_compile_it_once() {
     assert_eq!(linked.into_inner(), 1);
     assert_eq!(lock(&modules.recent).len(), 1);
     for key in 2..20 {
-        let link = |_| Ok(replica.compile(&wasm).unwrap());
-        modules.get(&engine, [key; 32], &wasm, Purpose::Everything, link).unwrap();
+        let link = |_: &Arc<Entries>| Ok(replica.compile(&wasm).unwrap());
+        modules.get([key; 32], Purpose::Everything, link).unwrap();
     }
     assert_eq!(lock(&modules.recent).len(), RECENT, "memory is not filled with modules");
 }

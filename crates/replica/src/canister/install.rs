@@ -29,7 +29,7 @@ use crate::cycles;
 use crate::dispatch::{exported, reject_large_argument};
 use crate::execution::{Execution, FunctionCost, MemoryUse, PageCharges, SystemCalls, all_calls};
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
-use crate::instance::{Entry, IdleSlot};
+use crate::instance::{Entry, IdleSlot, TextError};
 use crate::memory::Image;
 use crate::module::Module;
 use crate::printed::Printed;
@@ -131,14 +131,17 @@ impl InstallRun {
 
 impl Canister {
     /// Returns the text at the address that an exported function of a module returns, such as the
-    /// interface that `get_candid_pointer` returns. The function runs as a query of a canister that
-    /// is not initialized. `None` if there is no such function, if it traps, or if it returns no
-    /// text.
+    /// interface that `get_candid_pointer` returns, or why there is none. The function runs as a
+    /// query of a canister that is not initialized. `None` if there is no such function.
     ///
     /// # Errors
     ///
     /// If the host has no memory left.
-    pub fn exported_text(&self, module: &Module, name: &str) -> Result<Option<String>, HostError> {
+    pub fn exported_text(
+        &self,
+        module: &Module,
+        name: &str,
+    ) -> Result<Option<Result<String, TextError>>, HostError> {
         let message = Message {
             wasm64: module.is_64_bit(),
             ..self.message(module.rules(), Mode::Query, Principal::anonymous(), Vec::new())

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, HttpBody, to_bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderValue, StatusCode, header};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -54,11 +54,31 @@ impl FromRequest<Arc<Host>> for Received {
 }
 
 /// Reads a body whose memory is limited by the caller.
-pub async fn read_at_most(body: Body, most: usize, time: Duration) -> Result<Vec<u8>, Refusal> {
-    let read = timeout(time, to_bytes(body, most)).await.map_err(|_| slow(time))?;
-    let bytes =
-        read.map_err(|error| Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error.to_string()))?;
-    Ok(bytes.into())
+pub async fn read_at_most(mut body: Body, most: usize, time: Duration) -> Result<Vec<u8>, Refusal> {
+    let read = async {
+        let mut bytes = Vec::new();
+        while let Some(data) = next(&mut body).await? {
+            if bytes.len() + data.len() > most {
+                return Err(too_large(most));
+            }
+            bytes.extend_from_slice(&data);
+        }
+        Ok(bytes)
+    };
+    timeout(time, read).await.unwrap_or_else(|_| Err(slow(time)))
+}
+
+/// Returns the next part of a body, or `None` at its end.
+async fn next(body: &mut Body) -> Result<Option<Bytes>, Refusal> {
+    loop {
+        let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await;
+        let Some(frame) = frame else { return Ok(None) };
+        let frame = frame
+            .map_err(|error| Refusal::bad_request(format!("Cannot read the body: {error}.")))?;
+        if let Ok(data) = frame.into_data() {
+            return Ok(Some(data));
+        }
+    }
 }
 
 async fn read(
@@ -67,28 +87,19 @@ async fn read(
     pause: Duration,
 ) -> Result<Received, Refusal> {
     if body.size_hint().lower() > MAX as u64 {
-        return Err(too_large());
+        return Err(too_large(MAX));
     }
     let (mut bytes, mut memory) = (Vec::new(), MemoryPermit::None);
     loop {
-        let frame = poll_fn(|context| Pin::new(&mut body).poll_frame(context));
-        let frame = match timeout(pause, frame).await {
-            Err(_) => return Err(slow(pause)),
-            Ok(None) => {
-                if let Some(permit) = &mut memory {
-                    // Release the memory that the largest body would have needed.
-                    drop(permit.split(MAX - bytes.len()));
-                }
-                return Ok(Received { bytes, memory });
+        let Some(data) = timeout(pause, next(&mut body)).await.map_err(|_| slow(pause))?? else {
+            if let Some(permit) = &mut memory {
+                // Release the memory that the largest body would have needed.
+                drop(permit.split(MAX - bytes.len()));
             }
-            Ok(Some(Err(error))) => {
-                return Err(Refusal::bad_request(format!("Cannot read the body: {error}.")));
-            }
-            Ok(Some(Ok(frame))) => frame,
+            return Ok(Received { bytes, memory });
         };
-        let Ok(data) = frame.into_data() else { continue };
         if bytes.len() + data.len() > MAX {
-            return Err(too_large());
+            return Err(too_large(MAX));
         }
         if memory.is_none() && bytes.len() + data.len() > SMALL {
             memory = Some(acquire(available).await?);
@@ -105,8 +116,8 @@ async fn acquire(available: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Ref
         .map_err(|error| Refusal::too_many(format!("No room for the body: {error}.")))
 }
 
-fn too_large() -> Refusal {
-    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, format!("The body has more than {MAX} bytes."))
+fn too_large(most: usize) -> Refusal {
+    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, format!("The body has more than {most} bytes."))
 }
 
 fn slow(time: Duration) -> Refusal {
@@ -121,7 +132,6 @@ mod tests {
     use std::convert::Infallible;
     use std::task::{Context, Poll};
 
-    use axum::body::Bytes;
     use http_body::Frame;
 
     use super::*;

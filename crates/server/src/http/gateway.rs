@@ -13,16 +13,21 @@
 //!
 //! A response in parts ends early if its client leaves.
 
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use candid::types::Label;
 use candid::types::value::{IDLArgs, IDLValue};
 use candid::{CandidType, Deserialize, Encode, Principal, Reserved};
+use hyper::body::Frame;
 use ic_transport_types::RequestId;
 use sha2::{Digest, Sha256};
 use stablebench_replica::decoding::{decode_one, decode_untyped};
@@ -201,7 +206,27 @@ async fn respond(backend: impl Backend, request: Request) -> Result<Response, Re
             headers.append(name, value);
         }
     }
-    Ok((status, headers, response.body).into_response())
+    let body = match status {
+        StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED => Body::new(Nothing),
+        _ => Body::from(response.body),
+    };
+    Ok((status, headers, body).into_response())
+}
+
+/// The body of a response that has none, and therefore no length either: an empty body has the
+/// length 0.
+struct Nothing;
+
+impl HttpBody for Nothing {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(None)
+    }
 }
 
 fn ask(

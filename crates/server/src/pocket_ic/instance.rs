@@ -29,11 +29,13 @@ use super::types::{
 };
 use super::version::Version;
 use crate::clock;
+use crate::compiling::compile;
 use crate::driver;
 use crate::host::{Host, Pace, lock};
 use crate::http;
 use crate::ingress::Registered;
 use crate::limits::{MAX_CALL, MAX_INSTANCE_CANISTERS, MAX_STABLE_READ};
+use crate::message::effective_canister;
 use crate::queue::Open;
 
 /// The most rounds in which the answer to a message is awaited.
@@ -138,6 +140,9 @@ impl Instance {
             return Ok(Submitted::Err(RejectResponse::new(refused, false)));
         }
         let CanisterCall { sender, canister_id, method, payload, .. } = call;
+        if canister_id == Principal::management_canister() {
+            self.compile(&method, &payload);
+        }
         let number = self.sent.fetch_add(1, Ordering::Relaxed).to_be_bytes();
         let hash: [u8; 32] = Sha256::digest([b"message".as_slice(), &number].concat()).into();
         let id = RequestId::new(&hash);
@@ -168,6 +173,16 @@ impl Instance {
             }),
             Some(reject) => Submitted::Err(RejectResponse::new(reject, false)),
         })
+    }
+
+    /// Compiles the module that a message installs, if it does.
+    fn compile(&self, method: &str, payload: &[u8]) {
+        let Some(target) = effective_canister(method, payload).ok().flatten() else { return };
+        let subnet = self.host.subnet();
+        let Some(wasm) = subnet.module_to_install(method, payload) else { return };
+        let replica = subnet.replica_of(&target).clone();
+        drop(subnet);
+        compile(&replica, target, &wasm);
     }
 
     /// Refuses messages that are too large for the network, and canister ids that the management

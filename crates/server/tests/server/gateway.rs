@@ -213,6 +213,30 @@ async fn parts_of_a_response_are_put_together() {
     assert_eq!(text(answer).await, (200, "one, two".to_owned()));
 }
 
+/// Responses that have no body say nothing about its length, whatever the canister returns.
+#[tokio::test(flavor = "multi_thread")]
+async fn responses_without_a_body_have_no_length() {
+    let server = Server::start().await;
+    for (status_code, status, length) in
+        [(200, 200, Some("4")), (204, 204, None), (304, 304, None), (103, 502, Some("42"))]
+    {
+        let headers = vec![("content-length".to_owned(), "4".to_owned())];
+        let body = b"body".to_vec();
+        let response = HttpResponse { status_code, headers, body, ..HttpResponse::default() };
+        let id = server.add(&canister(&[("query http_request", Encode!(&response).unwrap())]));
+        let host = format!("{id}.localhost");
+        for method in [Method::GET, Method::HEAD] {
+            let answer = send(&server, method.clone(), &host, "/", b"").await;
+            assert_eq!(answer.status(), status, "{method}");
+            let found = answer.headers().get("content-length").cloned();
+            assert_eq!(found.as_ref().map(|it| it.to_str().unwrap()), length, "{method} {status}");
+            let expected = if status == 200 && method == Method::GET { "body" } else { "" };
+            let read = answer.text().await.unwrap();
+            assert!(status == 502 || read == expected, "{method} {status}: {read}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_no_canister_answers_is_refused() {
     let server = Server::start().await;
@@ -245,7 +269,8 @@ async fn what_no_canister_answers_is_refused() {
     let foreign = request.header("origin", "https://example.com").send().await.unwrap();
     assert_eq!(foreign.status(), 403);
     let large = server.client.post(format!("{}/?canisterId={id}", server.url));
-    assert_eq!(large.body(vec![0; (2 << 20) + 1]).send().await.unwrap().status(), 413);
+    let large = large.body(vec![0; (2 << 20) + 1]).send().await.unwrap();
+    assert_eq!(text(large).await, (413, "The body has more than 2097152 bytes.\n".to_owned()));
 }
 
 /// A request that waits does not keep the server.

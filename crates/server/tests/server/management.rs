@@ -1,8 +1,10 @@
 //! The management canister, mostly through `ic-utils`.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use candid::{Encode, Principal};
+use ic_agent::agent::RequestStatusResponse;
 use ic_agent::{Agent, AgentError};
 use ic_management_canister_types::{
     CanisterInfoArgs, CanisterInfoResult, CanisterLogFilter, FetchCanisterLogsArgs,
@@ -124,6 +126,50 @@ async fn only_controllers_manage() {
     let mut both = [Principal::anonymous(), ed25519_id(2)];
     both.sort();
     assert_eq!(controllers, both);
+}
+
+/// A module that takes some seconds to compile.
+fn slow() -> Vec<u8> {
+    let work =
+        "(i32.xor (i32.const 5)) (i32.mul (i32.const 3)) (i32.rotl (local.get 0))".repeat(900);
+    let function = format!("(func (param i32) (result i32) (local.get 0) {work})");
+    wasm(&format!("(module {})", function.repeat(150)))
+}
+
+/// The status of an installation is known while its module is compiled, and others are served.
+#[tokio::test(flavor = "multi_thread")]
+async fn compiling_blocks_nobody() {
+    let (server, id) = Server::with(COUNTER).await;
+    let other = server.add(COUNTER);
+    let agent = server.anonymous();
+    let args = InstallCodeArgs {
+        mode: CanisterInstallMode::Reinstall,
+        canister_id: id,
+        wasm_module: slow(),
+        arg: Vec::new(),
+        sender_canister_version: None,
+    };
+    let management = Principal::management_canister();
+    let install = agent.update(&management, "install_code").with_arg(Encode!(&args).unwrap());
+    let install = install.with_effective_canister_id(id).sign().unwrap();
+    let path = format!("/api/v2/canister/{id}/call");
+    assert_eq!(server.post(&path, install.signed_update).await.0, 202);
+    let status = async || agent.request_status_raw(&install.request_id, id).await.unwrap().0;
+    while status().await == RequestStatusResponse::Received {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(status().await, RequestStatusResponse::Processing);
+    assert_eq!(number(&update(&agent, other, "add", &[]).await), 1);
+    assert_eq!(number(&query(&agent, other, "get").await), 1);
+    agent.status().await.unwrap();
+    assert_eq!(
+        status().await,
+        RequestStatusResponse::Processing,
+        "the module is compiled too fast"
+    );
+    agent.wait(&install.request_id, id).await.unwrap();
+    let hash = agent.read_state_canister_module_hash(id).await.unwrap();
+    assert_eq!(hash, Sha256::digest(&args.wasm_module).to_vec());
 }
 
 fn upload(canister_id: Principal, chunk: &[u8]) -> UploadChunkArgs {

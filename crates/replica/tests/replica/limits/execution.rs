@@ -1,6 +1,6 @@
 //! Instruction limits of each kind of message, and the depth of the stack.
 
-use stablebench_replica::{Cycles, ErrorCode, Execution, Instructions};
+use stablebench_replica::{Canister, Cycles, Effort, ErrorCode, Execution, Instructions, Replica};
 
 use super::*;
 use crate::support::{CALLER, code, compile, install, numbers, query, update};
@@ -205,6 +205,45 @@ fn recur() {
 #[test]
 fn recursion() {
     recur();
+}
+
+/// The deepest recursion has the same depth and the same counts without optimisation, whose functions
+/// need more stack.
+#[test]
+fn recursion_without_optimisation() {
+    let rules = stablebench_replica::Rules::of_2025_10();
+    let canisters = [Effort::Full, Effort::Least].map(|effort| {
+        let replica = Replica::with_effort(effort, rules, None, |_| {}).unwrap();
+        let module = replica.compile(&wat::parse_str(DEEP).unwrap()).unwrap();
+        let mut canister = replica.create_canister().unwrap();
+        canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
+        canister
+    });
+    let counted = |canister: &Canister, depth: u32| {
+        let of = query(canister, "q", &depth.to_le_bytes());
+        (of.outcome, of.instructions)
+    };
+    let [optimised, other] = &canisters;
+    let (mut fits, mut overflows) = (10_000, 10_000_000);
+    while overflows - fits > 1 {
+        let depth = (fits + overflows) / 2;
+        match counted(optimised, depth).0 {
+            Ok(_) => fits = depth,
+            Err(_) => overflows = depth,
+        }
+    }
+    for depth in [10, fits / 2, fits - 1, fits, overflows, overflows + 1, u32::MAX] {
+        assert_eq!(counted(other, depth), counted(optimised, depth), "{depth}");
+    }
+    // An update is repeated on the state before it.
+    let [mut optimised, mut other] = canisters;
+    for depth in [overflows, 5] {
+        let sent = |canister: &mut Canister| {
+            let of = update(canister, "u", &depth.to_le_bytes());
+            (of.outcome, of.instructions, of.charge)
+        };
+        assert_eq!(sent(&mut other), sent(&mut optimised), "{depth}");
+    }
 }
 
 #[test]

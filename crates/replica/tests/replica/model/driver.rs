@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use arbitrary::{Result, Unstructured};
 use stablebench_replica::{
-    Canister, DifferingPages, ErrorCode, Execution, Module, Principal, Replica, Rules, StableCalls,
-    WasmPages,
+    Canister, DifferingPages, Effort, ErrorCode, Execution, Module, Principal, Replica, Rules,
+    StableCalls, WasmPages,
 };
 
 use super::execution::{Message, Mode, Outcome, Predicted, State, Touched, execute};
@@ -30,13 +30,16 @@ const MAX_CANISTERS: usize = 3;
 const STEPS: usize = 14;
 
 /// The replicas of both rule sets.
-pub fn replica(rules: usize) -> &'static Replica {
-    static REPLICAS: OnceLock<[Replica; 2]> = OnceLock::new();
+pub fn replica(rules: usize, effort: Effort) -> &'static Replica {
+    static REPLICAS: OnceLock<[[Replica; 2]; 2]> = OnceLock::new();
     let replicas = REPLICAS.get_or_init(|| {
-        [Rules::of_2025_10(), Rules::of_2026_08()]
-            .map(|rules| Replica::new(rules, None).expect("the engine runs here"))
+        [Effort::Full, Effort::Least].map(|effort| {
+            [Rules::of_2025_10(), Rules::of_2026_08()].map(|rules| {
+                Replica::with_effort(effort, rules, None, |_| {}).expect("the engine runs here")
+            })
+        })
     });
-    &replicas[rules]
+    &replicas[usize::from(effort == Effort::Least)][rules]
 }
 
 /// Generates the width of heap addresses.
@@ -62,9 +65,11 @@ impl Version {
     }
 }
 
-/// Calls update methods of a program one after the other, under both rule sets.
+/// Calls update methods of a program one after the other, under both rule sets, compiled with each
+/// effort.
 pub fn replay(program: &Program, methods: &[usize]) {
-    for replica in [replica(0), replica(1)] {
+    let efforts = [Effort::Full, Effort::Least];
+    for replica in efforts.into_iter().flat_map(|it| [replica(0, it), replica(1, it)]) {
         let versions = [Version::new(program.clone(), replica)];
         let counts = &mut String::new();
         let mut pair = Pair::install(replica, &versions, counts).expect("an install");
@@ -77,16 +82,16 @@ pub fn replay(program: &Program, methods: &[usize]) {
 }
 
 /// Runs the messages that the bytes describe. Returns the counts of all executions.
-pub fn memories(bytes: &[u8]) -> String {
+pub fn memories(bytes: &[u8], effort: Effort) -> String {
     let mut input = Unstructured::new(bytes);
     let mut counts = String::new();
     // Bytes that are too short for an input are ignored.
-    let _ = run(&mut input, &mut counts);
+    let _ = run(&mut input, effort, &mut counts);
     counts
 }
 
-fn run(input: &mut Unstructured<'_>, counts: &mut String) -> Result<()> {
-    let replica = replica(input.choose_index(2)?);
+fn run(input: &mut Unstructured<'_>, effort: Effort, counts: &mut String) -> Result<()> {
+    let replica = replica(input.choose_index(2)?, effort);
     let versions = [Version::generated(input, replica)?, Version::generated(input, replica)?];
     let Some(pair) = Pair::install(replica, &versions, counts) else { return Ok(()) };
     let mut pairs = vec![pair];

@@ -33,6 +33,8 @@ use std::ops::Range;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use stablebench_replica::Effort;
+
 use crate::fuzzing::bounded;
 use crate::fuzzing::targets::met;
 
@@ -47,15 +49,15 @@ const SUBNETS: Range<u64> = 80..95;
 const VARIABLE: &str = "STABLEBENCH_SEEDS";
 
 /// Runs one seed. Returns a hash of its counts.
-fn memories(seed: u64) -> u64 {
+fn memories(seed: u64, effort: Effort) -> u64 {
     println!("memories, seed {seed}");
-    hash(&driver::memories(&bounded::long_input(seed, LENGTH)))
+    hash(&driver::memories(&bounded::long_input(seed, LENGTH), effort))
 }
 
 /// Runs one seed of canisters that call each other.
-fn calls(seed: u64) -> u64 {
+fn calls(seed: u64, effort: Effort) -> u64 {
     println!("calls, seed {seed}");
-    hash(&subnet::calls(&bounded::long_input(seed, LENGTH)))
+    hash(&subnet::calls(&bounded::long_input(seed, LENGTH), effort))
 }
 
 fn hash(counts: &str) -> u64 {
@@ -67,13 +69,13 @@ fn hash(counts: &str) -> u64 {
 /// Hashes of the counts of [`SEEDS`].
 fn all_memories() -> &'static [u64] {
     static HASHES: OnceLock<Vec<u64>> = OnceLock::new();
-    HASHES.get_or_init(|| SEEDS.map(memories).collect())
+    HASHES.get_or_init(|| SEEDS.map(|seed| memories(seed, Effort::Full)).collect())
 }
 
 /// Hashes of the counts of [`SUBNETS`].
 fn all_calls() -> &'static [u64] {
     static HASHES: OnceLock<Vec<u64>> = OnceLock::new();
-    HASHES.get_or_init(|| SUBNETS.map(calls).collect())
+    HASHES.get_or_init(|| SUBNETS.map(|seed| calls(seed, Effort::Full)).collect())
 }
 
 #[test]
@@ -98,6 +100,17 @@ fn calls_and_callbacks() {
     all_calls();
     let meets = [("replied", 10), ("rejected", 10), ("cleaned up", 3), ("timer", 1)];
     bounded::enough(&met::all_met(subnet::NAME), &meets);
+}
+
+/// Modules that are not optimised count what the model counts, as those that are.
+#[test]
+fn without_optimisation_the_counts_are_the_same() {
+    for (seed, expected) in SEEDS.zip(all_memories()) {
+        assert_eq!(memories(seed, Effort::Least), *expected, "seed {seed}");
+    }
+    for (seed, expected) in SUBNETS.zip(all_calls()) {
+        assert_eq!(calls(seed, Effort::Least), *expected, "seed {seed}");
+    }
 }
 
 /// Runs seeds in a process with the backend for memories that is not the default on Linux.
@@ -143,7 +156,8 @@ fn seeds() -> Range<u64> {
 #[ignore = "takes some minutes: cargo test --release --test replica -- --ignored model::"]
 fn many_more() {
     for seed in seeds() {
-        let (memories, calls) = (memories(seed), calls(seed));
+        let effort = Effort::Full;
+        let (memories, calls) = (memories(seed, effort), calls(seed, effort));
         println!("{COUNTS}{memories} {calls}");
     }
 }

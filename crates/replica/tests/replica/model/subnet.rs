@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use arbitrary::{Result, Unstructured};
 use stablebench_replica::subnet::{Executed, Function, Subnet};
-use stablebench_replica::{Canister, ErrorCode, Rules, Settings};
+use stablebench_replica::{Canister, Effort, ErrorCode, Rules, Settings};
 
 use super::driver::{CALLER, compare_costs, message, replica, same_state, width};
 use super::execution::{Mode, Outcome, Predicted, State, execute};
@@ -22,16 +22,16 @@ pub const NAME: &str = "calls";
 const STEPS: usize = 8;
 
 /// Runs the calls that the bytes describe. Returns the counts of all executions.
-pub fn calls(bytes: &[u8]) -> String {
+pub fn calls(bytes: &[u8], effort: Effort) -> String {
     let mut input = Unstructured::new(bytes);
     let mut counts = String::new();
     // Bytes that are too short for an input are ignored.
-    let _ = run(&mut input, &mut counts);
+    let _ = run(&mut input, effort, &mut counts);
     counts
 }
 
-fn run(input: &mut Unstructured<'_>, counts: &mut String) -> Result<()> {
-    let replica = replica(input.choose_index(2)?);
+fn run(input: &mut Unstructured<'_>, effort: Effort, counts: &mut String) -> Result<()> {
+    let replica = replica(input.choose_index(2)?, effort);
     let setting = Setting::Subnet { canisters: CANISTERS };
     let mut subnet = Subnet::new(replica);
     let mut members = Vec::new();
