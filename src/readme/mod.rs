@@ -1,4 +1,4 @@
-//! The parts of README.md, docs/findings.md and the suites' pages that are rendered from the
+//! The parts of README.md, docs/README.md, docs/findings.md and the suites' pages that are rendered from the
 //! reference runs, a task of developers (`just render`):
 //!
 //! ```text
@@ -24,7 +24,7 @@ use crate::report::style::Style;
 use crate::results::{Measured, Results};
 use crate::suites::SUITES;
 use blocks::BLOCKS;
-use stablebench_suite::unique;
+use stablebench_suite::{Suite, unique};
 
 /// The reference runs.
 struct Reference {
@@ -59,12 +59,25 @@ impl Reference {
         Some(match name {
             "summary" => summary(&self.users),
             "users costs" => table(&self.users, ROWS),
+            "suites" => Ok(suites()),
             "findings" => found::findings(self),
             "found" => found::part(self),
             "exactness" => exactness(self),
             name => BLOCKS.iter().find(|block| block.name == name)?.render(&self.repository),
         })
     }
+}
+
+/// The pages of the suites, with their questions.
+fn suites() -> String {
+    let page = |suite: &&dyn Suite| {
+        let name = suite.name();
+        format!(
+            "* [{name}](../suites/{name}/README.md): {}",
+            suite.question().unwrap_or(suite.summary())
+        )
+    };
+    SUITES.iter().map(page).collect::<Vec<_>>().join("\n")
 }
 
 /// The command that repeats a run.
@@ -93,7 +106,7 @@ pub fn rendered(repository: &Path) -> Result<Vec<Page>> {
         Ok(Page { name, text })
     };
     let suites = SUITES.iter().map(|suite| format!("suites/{}/README.md", suite.name()));
-    ["README.md", "docs/findings.md"]
+    ["README.md", "docs/README.md", "docs/findings.md"]
         .map(str::to_owned)
         .into_iter()
         .chain(suites)
