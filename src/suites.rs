@@ -9,37 +9,32 @@ mod page;
 
 use anyhow::{Context, Result, bail};
 use stablebench_suite::Suite;
-use stablebench_suite_builds::BuildsSuite;
-use stablebench_suite_calls::CallsSuite;
-use stablebench_suite_collections::CollectionsSuite;
-use stablebench_suite_cuckoo::CuckooSuite;
-use stablebench_suite_db_bench::DbBenchSuite;
-use stablebench_suite_history::HistorySuite;
-use stablebench_suite_keys::KeysSuite;
-use stablebench_suite_mix::MixSuite;
-use stablebench_suite_sql::script::SqlSuite;
-use stablebench_suite_sysbench::SysbenchSuite;
-use stablebench_suite_users::UsersSuite;
-use stablebench_suite_vfs::VfsSuite;
 
 use crate::report::{PLAIN, Presentation};
 use crate::results::Results;
 
-/// Every suite.
-pub static SUITES: [&dyn Suite; 12] = [
-    &UsersSuite,
-    &MixSuite,
-    &DbBenchSuite,
-    &KeysSuite,
-    &SysbenchSuite,
-    &CuckooSuite,
-    &VfsSuite,
-    &HistorySuite,
-    &CallsSuite,
-    &BuildsSuite,
-    &CollectionsSuite,
-    &SqlSuite,
-];
+/// Defines the list of suites.
+macro_rules! suites {
+    ($($suite:path,)*) => {
+        /// Every suite.
+        pub static SUITES: [&dyn Suite; [$(stringify!($suite)),*].len()] = [$(&$suite),*];
+    };
+}
+
+suites! {
+    stablebench_suite_users::UsersSuite,
+    stablebench_suite_mix::MixSuite,
+    stablebench_suite_db_bench::DbBenchSuite,
+    stablebench_suite_keys::KeysSuite,
+    stablebench_suite_sysbench::SysbenchSuite,
+    stablebench_suite_cuckoo::CuckooSuite,
+    stablebench_suite_vfs::VfsSuite,
+    stablebench_suite_history::HistorySuite,
+    stablebench_suite_calls::CallsSuite,
+    stablebench_suite_builds::BuildsSuite,
+    stablebench_suite_collections::CollectionsSuite,
+    stablebench_suite_sql::script::SqlSuite,
+}
 
 /// Returns the suite with this name.
 pub fn suite(name: &str) -> Option<&'static dyn Suite> {

@@ -10,8 +10,7 @@ use std::sync::LazyLock;
 
 use anyhow::{Context, Result, bail, ensure};
 use stablebench_replica::files::{self, MAX_TEXT};
-use stablebench_suite::canisters::BENCH_BUILDS;
-use stablebench_suite_builds::Options;
+use stablebench_suite_builds::{BENCH_BUILDS, Options};
 use stablebench_wasi::convert;
 
 use super::gzip::plain;

@@ -45,11 +45,25 @@ pub fn root() -> &'static std::path::Path {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use stablebench_suite_builds::BENCH_BUILDS;
 
-    /// The suites have the names without the modules.
+    use super::*;
+    use crate::suites::SUITES;
+
+    /// Engines and plans name their canisters. Those of the suite builds are built with options.
     #[test]
-    fn suites_and_the_list_have_the_same_names() {
-        assert_eq!(SOURCES.map(|source| source.name), stablebench_suite::canisters::CANISTERS);
+    fn engines_and_suites_name_canisters_of_the_list() {
+        let engines = stablebench_suite::engines::ENGINES.iter().map(|engine| engine.canister);
+        let mut named: Vec<String> = engines.map(str::to_owned).collect();
+        for suite in SUITES {
+            let plan = stablebench_suite::plan_of(suite, "").unwrap();
+            named.extend(plan.configurations.into_iter().map(|column| column.canister));
+        }
+        for name in named.iter().filter(|name| !name.starts_with(BENCH_BUILDS)) {
+            assert!(Source::named(name).is_some(), "{name}");
+        }
+        for source in SOURCES {
+            assert!(named.iter().any(|name| name == source.name), "nothing uses {}", source.name);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The parts of README.md, docs/findings.md and the suites' pages that are rendered from the
+//! The parts of README.md, docs/README.md, docs/findings.md and the suites' pages that are rendered from the
 //! reference runs, a task of developers (`just render`):
 //!
 //! ```text
@@ -6,6 +6,9 @@
 //!   the output of `summary` for the reference runs
 //!   <!-- end -->
 //! ```
+//!
+//! `summary` and others are parts of their own. `answer SUITE` are the tables that `report` begins with for the
+//! reference run of a suite; `blocks` has pages whose tables are columns of several.
 
 mod blocks;
 mod found;
@@ -18,13 +21,14 @@ use stablebench_replica::files;
 
 use crate::compare::{Gates, compare};
 use crate::engines::{ADVISED, SHIPPED, heading};
+use crate::report::answer::chosen;
 use crate::report::grid::{Cell, Grid};
 use crate::report::number::{Grouped, Ratio, Short};
 use crate::report::style::Style;
 use crate::results::{Measured, Results};
-use crate::suites::SUITES;
+use crate::suites::{SUITES, presentation};
 use blocks::BLOCKS;
-use stablebench_suite::unique;
+use stablebench_suite::{Suite, unique};
 
 /// The reference runs.
 struct Reference {
@@ -59,12 +63,36 @@ impl Reference {
         Some(match name {
             "summary" => summary(&self.users),
             "users costs" => table(&self.users, ROWS),
+            "suites" => Ok(suites()),
             "findings" => found::findings(self),
             "found" => found::part(self),
             "exactness" => exactness(self),
+            name if name.starts_with(ANSWER) => answer(&self.repository, &name[ANSWER.len()..]),
             name => BLOCKS.iter().find(|block| block.name == name)?.render(&self.repository),
         })
     }
+}
+
+/// The beginning of the name of a part with the tables of a suite's answer.
+const ANSWER: &str = "answer ";
+
+/// The tables of the answer of a suite's reference run.
+fn answer(repository: &Path, suite: &str) -> Result<String> {
+    let results = Results::read(&repository.join(format!("suites/{suite}/results.json")))?;
+    let grids = chosen(presentation(&results), &results, Style::MARKDOWN)?;
+    Ok(grids.iter().map(|grid| grid.render(Style::MARKDOWN)).collect::<Vec<_>>().join("\n"))
+}
+
+/// The pages of the suites, with their questions.
+fn suites() -> String {
+    let page = |suite: &&dyn Suite| {
+        let name = suite.name();
+        format!(
+            "* [{name}](../suites/{name}/README.md): {}",
+            suite.question().unwrap_or(suite.summary())
+        )
+    };
+    SUITES.iter().map(page).collect::<Vec<_>>().join("\n")
 }
 
 /// The command that repeats a run.
@@ -93,7 +121,7 @@ pub fn rendered(repository: &Path) -> Result<Vec<Page>> {
         Ok(Page { name, text })
     };
     let suites = SUITES.iter().map(|suite| format!("suites/{}/README.md", suite.name()));
-    ["README.md", "docs/findings.md"]
+    ["README.md", "docs/README.md", "docs/findings.md"]
         .map(str::to_owned)
         .into_iter()
         .chain(suites)
@@ -349,6 +377,17 @@ mod tests {
         old.cases.retain(|case| case.configuration != ADVISED);
         let error = line(&old, "insert", "middle 1").unwrap_err().to_string();
         assert!(error.contains("lacks insert/middle 1 of sqlite/persist,cache_size=1000; renew"));
+    }
+
+    #[test]
+    fn the_tables_of_an_answer_are_a_part() {
+        let reference = Reference::read(root()).unwrap();
+        let part = reference.part("answer history").unwrap().unwrap();
+        for row in ["| 1 row ", "| make a branch "] {
+            assert!(part.contains(row), "{part}");
+        }
+        assert!(!part.contains("since the last commit"), "no headline: {part}");
+        assert!(reference.part("answer nothing").unwrap().is_err());
     }
 
     #[test]

@@ -15,13 +15,15 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask modules [--check] [NAME…]
 
-Builds the modules of all canisters, or of those named, and writes them to canisters/modules.
+Builds the modules of all canisters, or of those named, and writes them to canisters/modules. Writes dfx.json
+and icp.yaml.
 
   --check  writes nothing, and fails if the committed ones differ
 
 usage: cargo run --release --package xtask --features render -- render
 
-Renders the figures of README.md, docs/findings.md and the pages of suites.
+Renders the figures of README.md, docs/findings.md and the pages of suites, and the list of suites in
+docs/README.md.
 ";
 
 fn main() -> ExitCode {

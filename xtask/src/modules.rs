@@ -3,6 +3,7 @@
 //! ```text
 //!   cargo build --profile canister --target …  →  WASI replaced  →  gzip  →  canisters/modules/NAME.wasm.gz
 //!                                                                           canisters/modules/list.json
+//!   src/canisters/list.rs  →  dfx.json, icp.yaml
 //! ```
 //!
 //! The files that a module is built from are those that cargo lists next to it, and the manifests of
@@ -86,13 +87,21 @@ pub fn modules(root: &Path, names: &[&str], check: bool) -> Result<()> {
     for source in &chosen {
         environment(root, *source, |name| env::var_os(name))?;
     }
+    let mut different = Vec::new();
+    for (file, text) in deployments() {
+        let path = root.join(file);
+        match check {
+            true if !read(&path).is_ok_and(|old| old == text.as_bytes()) => different.push(file),
+            true => {}
+            false => fs::write(path, text).with_context(|| format!("cannot write {file}"))?,
+        }
+    }
     let committed = read(&root.join(RECORD)).ok();
     let committed: Option<Record> = committed.as_deref().and_then(parse);
     let mut record = match names {
         [] => Record::new(),
         _ => committed.clone().unwrap_or_default(),
     };
-    let mut different = Vec::new();
     for source in chosen {
         let Built { file, recorded } = build(root, source)?;
         let path = root.join(source.path());
@@ -111,8 +120,8 @@ pub fn modules(root: &Path, names: &[&str], check: bool) -> Result<()> {
     if check {
         ensure!(
             different.is_empty(),
-            "the sources make other modules than the committed ones of {}; build them, and commit \
-             them: cargo xtask modules",
+            "the sources make other files than the committed ones: {}; build them, and commit them: \
+             cargo xtask modules",
             different.join(", ")
         );
     } else {
@@ -120,6 +129,38 @@ pub fn modules(root: &Path, names: &[&str], check: bool) -> Result<()> {
         fs::write(root.join(RECORD), text).with_context(|| format!("cannot write {RECORD}"))?;
     }
     Ok(())
+}
+
+/// Returns the files from which other tools deploy the canisters, with their contents.
+fn deployments() -> [(&'static str, String); 2] {
+    let dfx = SOURCES.map(|source| {
+        format!(
+            "    \"{}\": {{\n      \"type\": \"custom\",\n      \"wasm\": \"{}\",\n      \
+             \"candid\": \"{}\",\n      \"shrink\": false\n    }}",
+            source.name,
+            source.path(),
+            source.candid
+        )
+    });
+    let icp = SOURCES.map(|source| {
+        format!(
+            "  - name: {}\n    build:\n      steps:\n        - type: pre-built\n          path: {}\n",
+            source.name,
+            source.path()
+        )
+    });
+    let dfx = dfx.join(",\n");
+    [
+        ("dfx.json", format!("{{\n  \"version\": 1,\n  \"canisters\": {{\n{dfx}\n  }}\n}}\n")),
+        (
+            "icp.yaml",
+            format!(
+                "# For icp-cli: `icp network start -d`, then `icp deploy bench` or another canister.\n\n\
+                 canisters:\n{}",
+                icp.concat()
+            ),
+        ),
+    ]
 }
 
 #[expect(clippy::disallowed_methods, reason = "files of the checkout")]
@@ -350,6 +391,14 @@ mod tests {
             assert!(error.contains(part), "{error}");
         }
         assert!(environment(&root, list::BENCH, set).unwrap().is_empty());
+    }
+
+    #[test]
+    fn deployments_are_those_of_the_list() {
+        for (file, text) in deployments() {
+            let committed = String::from_utf8(read(&crate::root().join(file)).unwrap()).unwrap();
+            assert_eq!(committed, text, "{file} is old; write it: cargo xtask modules");
+        }
     }
 
     /// The suites of a canister: those that its manifest names.

@@ -14,7 +14,6 @@ use std::str::FromStr;
 
 use stablebench_protocol::Engine as Protocol;
 
-use crate::canisters::{BENCH, BENCH_DOLTLITE, BENCH_LEVELDB, BENCH_VFS};
 use crate::results::ConfigurationInfo;
 
 /// A row of the table.
@@ -94,11 +93,11 @@ const HASHES: &[Setting] =
     &[Setting { name: "hash", values: Values::OneOf(&["murmur", "identity"]) }];
 
 /// Every engine, in the order in which lists show them.
-pub static ENGINES: [Engine; 8] = [
+pub static ENGINES: &[Engine] = &[
     Engine {
         key: "btree",
         heading: "StableBTreeMap",
-        canister: BENCH,
+        canister: "bench",
         kind: Kind::KeyValue,
         protocol: Protocol::BTREE,
         settings: &[],
@@ -108,7 +107,7 @@ pub static ENGINES: [Engine; 8] = [
     Engine {
         key: "sqlite",
         heading: "SQLite",
-        canister: BENCH,
+        canister: "bench",
         kind: Kind::Sql,
         protocol: Protocol::SQLITE,
         settings: PRAGMAS,
@@ -124,7 +123,7 @@ pub static ENGINES: [Engine; 8] = [
     Engine {
         key: "sqlite-vfs",
         heading: "sqlite-vfs",
-        canister: BENCH_VFS,
+        canister: "bench_vfs",
         kind: Kind::Sql,
         protocol: Protocol::SQLITE,
         settings: PRAGMAS,
@@ -140,7 +139,7 @@ pub static ENGINES: [Engine; 8] = [
     Engine {
         key: "doltlite",
         heading: "DoltLite",
-        canister: BENCH_DOLTLITE,
+        canister: "bench_doltlite",
         kind: Kind::Sql,
         protocol: Protocol::SQLITE,
         settings: PRAGMAS,
@@ -156,7 +155,7 @@ pub static ENGINES: [Engine; 8] = [
     Engine {
         key: "leveldb",
         heading: "LevelDB",
-        canister: BENCH_LEVELDB,
+        canister: "bench_leveldb",
         kind: Kind::KeyValue,
         protocol: Protocol::LEVELDB,
         settings: LEVELDB_OPTIONS,
@@ -166,7 +165,7 @@ pub static ENGINES: [Engine; 8] = [
     Engine {
         key: "append",
         heading: "floor: append",
-        canister: BENCH,
+        canister: "bench",
         kind: Kind::Floor,
         protocol: Protocol::APPEND,
         settings: &[],
@@ -176,7 +175,7 @@ pub static ENGINES: [Engine; 8] = [
     Engine {
         key: "array",
         heading: "floor: array",
-        canister: BENCH,
+        canister: "bench",
         kind: Kind::Floor,
         protocol: Protocol::ARRAY,
         settings: &[],
@@ -186,7 +185,7 @@ pub static ENGINES: [Engine; 8] = [
     Engine {
         key: "cuckoo",
         heading: "cuckoo",
-        canister: BENCH,
+        canister: "bench",
         kind: Kind::KeyValue,
         protocol: Protocol::CUCKOO,
         settings: HASHES,
@@ -525,10 +524,7 @@ mod tests {
     #[test]
     fn a_wrong_key_names_the_part_that_is_wrong() {
         for (key, error) in [
-            (
-                "",
-                "there is no engine ; the engines are btree, sqlite, sqlite-vfs, doltlite, leveldb, append, array, cuckoo",
-            ),
+            ("", &format!("there is no engine ; the engines are {}", keys().join(", "))),
             ("btree/wal", "btree has no settings"),
             (
                 "sqlite/fast",

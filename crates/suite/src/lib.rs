@@ -15,7 +15,6 @@
     allow(clippy::disallowed_methods, reason = "tests read and decode what they have written")
 )]
 
-pub mod canisters;
 pub mod compare;
 pub mod cost;
 pub mod engines;

@@ -31,6 +31,6 @@ pub use job::{Builds, HEAP};
 #[cfg(feature = "tool")]
 pub use options::{COMPARED, DEFAULT, Options};
 #[cfg(feature = "tool")]
-pub use plan::{BuildsSuite, CALL, COMPILE, INSTALL, NAME, RUN, configuration};
+pub use plan::{BENCH_BUILDS, BuildsSuite, CALL, COMPILE, INSTALL, NAME, RUN, configuration};
 #[cfg(feature = "tool")]
 pub use tools::{NotBuilt, Tool};

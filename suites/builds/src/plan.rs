@@ -8,7 +8,6 @@ use stablebench_protocol::Engine;
 use stablebench_suite_users::work::UsersModel;
 
 use crate::options::{COMPARED, Options};
-use stablebench_suite::canisters::BENCH_BUILDS;
 use stablebench_suite::job::Job;
 use stablebench_suite::plan::{Fixture, Measures, Messages, Plan, Step};
 use stablebench_suite::report::number::Grouped;
@@ -21,6 +20,8 @@ pub struct BuildsSuite;
 
 /// The name of the suite.
 pub const NAME: &str = "builds";
+/// The canister without options, and the beginning of the names of those with options.
+pub const BENCH_BUILDS: &str = "bench_builds";
 
 /// Sections in results.
 pub const INSERT: &str = "insert";

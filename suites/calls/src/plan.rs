@@ -7,7 +7,6 @@ use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
 use stablebench_protocol::Engine;
 use stablebench_suite_users::work::UsersModel;
 
-use stablebench_suite::canisters::BENCH_CALLS;
 use stablebench_suite::engines::Configuration;
 use stablebench_suite::job::Job;
 use stablebench_suite::plan::{Effect, Fixture, Measures, Messages, Plan, Search, Sent, Step};
@@ -18,6 +17,9 @@ use stablebench_suite_users::{Access, EngineRows, Table, Verb, Work};
 
 /// The suite.
 pub struct CallsSuite;
+
+/// The canister that calls.
+pub const BENCH_CALLS: &str = "bench_calls";
 
 /// Sections in results.
 pub const SIZE: &str = "size";

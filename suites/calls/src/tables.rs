@@ -9,9 +9,8 @@
 use anyhow::Result;
 
 use crate::plan::{
-    CallsSuite, FAN_OUT, KINDS, LIMIT, NO_TASK, REPLY, ROUNDS, SIZE, TASKS, UPGRADE,
+    BENCH_CALLS, CallsSuite, FAN_OUT, KINDS, LIMIT, NO_TASK, REPLY, ROUNDS, SIZE, TASKS, UPGRADE,
 };
-use stablebench_suite::canisters::BENCH_CALLS;
 use stablebench_suite::engines::heading;
 use stablebench_suite::report::Presentation;
 use stablebench_suite::report::grid::{Cell, Grid, Style};

@@ -7,7 +7,6 @@ use clap::builder::PossibleValuesParser;
 use clap::{ArgMatches, Args, FromArgMatches};
 use stablebench_protocol::Engine;
 
-use stablebench_suite::canisters::{BENCH_COLLECTIONS, BENCH_MOTOKO, BENCH_MOTOKO_CLASSICAL};
 use stablebench_suite::job::Job;
 use stablebench_suite::plan::{Effect, Fixture, Measures, Plan, Step};
 use stablebench_suite::report::number::Grouped;
@@ -46,6 +45,11 @@ const fn map(
 ) -> Map {
     Map { key, heading, canister, engine }
 }
+
+/// The canisters with maps.
+const BENCH_COLLECTIONS: &str = "bench_collections";
+const BENCH_MOTOKO: &str = "bench_motoko";
+const BENCH_MOTOKO_CLASSICAL: &str = "bench_motoko_classical";
 
 /// All maps. Others are compared with the first one.
 pub static MAPS: [Map; 11] = [

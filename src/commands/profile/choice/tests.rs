@@ -68,9 +68,7 @@ fn no_two_cases_have_equal_names() {
     let mut seen = BTreeSet::new();
     for suite in SUITES {
         let found = places(&planned(&args, suite, "", "").unwrap().plan);
-        // The statements of a script are measured with its transactions, and a mix is one message.
-        let fewest = if ["sql", "mix"].contains(&suite.name()) { 2 } else { 20 };
-        assert!(found.len() > fewest, "{}", suite.name());
+        assert!(!found.is_empty(), "{}", suite.name());
         for place in found {
             let title = place.title(suite);
             assert!(seen.insert(normal(&title)), "{title}");

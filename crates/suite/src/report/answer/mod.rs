@@ -145,7 +145,11 @@ fn heading(results: &Results) -> String {
 }
 
 /// Returns the tables of the answer: the suite's own, or those that its headlines name, or the first.
-fn chosen(suite: &dyn Presentation, results: &Results, style: Style) -> Result<Vec<Grid>> {
+///
+/// # Errors
+///
+/// If published figures cannot be read.
+pub fn chosen(suite: &dyn Presentation, results: &Results, style: Style) -> Result<Vec<Grid>> {
     let own = suite.answer_tables(results, style)?;
     if !own.is_empty() {
         return Ok(own);
