@@ -523,8 +523,9 @@ mod tests {
 
     #[test]
     fn a_wrong_key_names_the_part_that_is_wrong() {
+        let all = format!("there is no engine ; the engines are {}", keys().join(", "));
         for (key, error) in [
-            ("", &format!("there is no engine ; the engines are {}", keys().join(", "))),
+            ("", all.as_str()),
             ("btree/wal", "btree has no settings"),
             (
                 "sqlite/fast",
