@@ -19,7 +19,8 @@ use std::fmt::{self, Write};
 use wasmparser::{KnownCustom, Name, NameSectionReader, Parser, Payload, TypeRef};
 
 use crate::fault::{MAX_MESSAGE, shortened};
-use crate::instrument::{HOST_FUNCTIONS, is_stable_call};
+use crate::instrument::{HOST_FUNCTIONS, is_stable_call, long_copies};
+use crate::system_api::names::AddressWidth;
 
 /// Longest backtrace, in functions.
 const FRAMES: usize = 20;
@@ -41,7 +42,7 @@ pub struct Functions {
     imports: u32,
     /// Number of functions of the module itself.
     own: u32,
-    /// Names of the imports that became functions.
+    /// Names of the imports that became functions, by function: some became two.
     stable_calls: Vec<String>,
     /// Names of functions from the section `name`, by index in the uploaded module, as they are
     /// there.
@@ -64,6 +65,7 @@ impl Functions {
     /// Reads the functions of a valid module. Names that cannot be read are ignored.
     pub fn of(wasm: &[u8]) -> Self {
         let mut functions = Self::default();
+        let mut heap = AddressWidth::Bits32;
         for payload in Parser::new(0).parse_all(wasm).map_while(Result::ok) {
             match payload {
                 Payload::ImportSection(reader) => {
@@ -77,9 +79,17 @@ impl Functions {
                     }
                 }
                 Payload::FunctionSection(reader) => functions.own = reader.count(),
+                Payload::MemorySection(reader) => {
+                    let mut memories = reader.into_iter().map_while(Result::ok);
+                    let wide = memories.any(|memory| memory.memory64);
+                    heap = if wide { AddressWidth::Bits64 } else { AddressWidth::Bits32 };
+                }
                 _ => {}
             }
         }
+        let calls: Vec<&str> = functions.stable_calls.iter().map(String::as_str).collect();
+        let long: Vec<String> = long_copies(&calls, heap).into_iter().map(str::to_owned).collect();
+        functions.stable_calls.extend(long);
         // The names come last, because their section may be anywhere, and may name functions that do
         // not exist.
         for payload in Parser::new(0).parse_all(wasm).map_while(Result::ok) {

@@ -72,10 +72,12 @@ pub mod users {
         USERS
     }
 
+    /// A journal in memory: one text in Candid.
+    pub const JOURNAL: &[u8] = b"DIDL\0\x01\x71\x06memory";
+
     /// Creates an empty SQLite table.
     pub fn create_table(canister: &mut Canister) {
-        // One text in Candid: the journal mode.
-        update(canister, "create_tables", b"DIDL\0\x01\x71\x06memory");
+        update(canister, "create_tables", JOURNAL);
     }
 
     /// Adds rows with the ids first, first + 10, ….

@@ -27,6 +27,7 @@ use wasmparser::{FunctionBody, Operator};
 use super::blocks::{ChargeKind, Unpriced, charges, ends_run};
 use super::instrumented::Error;
 use super::stable::Added;
+use super::wide::Wide;
 use crate::rules::Rules;
 use crate::system_api::names::AddressWidth;
 
@@ -90,6 +91,8 @@ pub struct Bodies<'r> {
     pub metering: Metering,
     /// Prices of operators that differ between rule sets.
     pub rules: Rules,
+    /// Functions that take arguments on the stack as 64 bits.
+    pub wide: &'r Wide,
 }
 
 impl Bodies<'_> {
@@ -140,11 +143,28 @@ impl Bodies<'_> {
         let copied =
             (copies && self.added.page_map.is_some()).then(|| [add(address), add(address)]);
 
+        let scratch: Vec<(wasmparser::ValType, u32)> = self
+            .wide
+            .scratch(&operators)
+            .into_iter()
+            .map(|ty| Ok((ty, add(self.map.val_type(ty)?))))
+            .collect::<Result<_, Error>>()?;
+        // Each widened parameter, and the local that has its place.
+        let tail = self.wide.tail(index).into_iter();
+        let narrow: Vec<(u32, u32)> = tail
+            .flat_map(|tail| (tail.first..).zip(&tail.params))
+            .filter(|(_, ty)| **ty == wasmparser::ValType::I32)
+            .map(|(param, _)| (param, add(ValType::I32)))
+            .collect();
+
         let drops_segments = operators
             .iter()
             .any(|op| matches!(op, Operator::DataDrop { .. } | Operator::ElemDrop { .. }));
         let function = Function::new(locals);
         let mut code = Code { function, hints: Vec::new(), left, stored: false, added: self.added };
+        for (param, local) in &narrow {
+            code.sink().local_get(*param).i32_wrap_i64().local_set(*local);
+        }
         code.load();
         if let Some(profiler) = self.added.profiler {
             // Branches that leave the function leave this block, and so reach its end.
@@ -197,6 +217,8 @@ impl Bodies<'_> {
                         .call(self.added.heap_grown);
                 }
                 _ => {
+                    self.wide.pass(&mut code.sink(), &operator, &scratch);
+                    let operator = moved(operator, &narrow);
                     code.function.instruction(&self.map.instruction(operator)?);
                 }
             }
@@ -245,6 +267,24 @@ impl Bodies<'_> {
                 }
             }
         }
+    }
+}
+
+/// Returns `operator` on the local that has the place of its own, if one has.
+fn moved<'a>(operator: Operator<'a>, places: &[(u32, u32)]) -> Operator<'a> {
+    let place =
+        |local: u32| places.iter().find(|(from, _)| *from == local).map_or(local, |(_, to)| *to);
+    match operator {
+        Operator::LocalGet { local_index } => {
+            Operator::LocalGet { local_index: place(local_index) }
+        }
+        Operator::LocalSet { local_index } => {
+            Operator::LocalSet { local_index: place(local_index) }
+        }
+        Operator::LocalTee { local_index } => {
+            Operator::LocalTee { local_index: place(local_index) }
+        }
+        other => other,
     }
 }
 

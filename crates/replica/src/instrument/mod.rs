@@ -1,7 +1,7 @@
 //! Rewrites a canister's module so that it counts instructions as the Internet Computer does.
 //!
 //! ```text
-//!   validate → [operator_cost → blocks → body → rewrite + stable] → compile → execute
+//!   validate → [operator_cost → blocks → body + wide → rewrite + stable] → compile → execute
 //! ```
 //!
 //! Exports that the rewriting adds:
@@ -31,14 +31,15 @@ pub mod page_map;
 pub mod profiled;
 mod rewrite;
 pub mod stable;
+mod wide;
 
 pub use body::Metering;
 pub use instrumented::{HOST, Instrumented, TABLE};
-pub use rewrite::{HOST_FUNCTIONS, instrument, is_stable_call};
+pub use rewrite::{HOST_FUNCTIONS, instrument, is_stable_call, long_copies};
 
 /// Must change with any change of rewritten modules, so that cached modules of another version are
 /// not used.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 #[cfg(test)]
 mod tests;

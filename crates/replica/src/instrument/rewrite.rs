@@ -3,7 +3,7 @@
 //! Index spaces of the new module:
 //!
 //! ```text
-//!   functions  remaining imports │ host functions │ the module's │ helpers, stable calls │ …
+//!   functions  remaining imports │ host functions │ the module's │ helpers, stable calls, long copies │ …
 //!   globals    the module's │ counter │ accessible │ writable │ calls, bytes │ … │ …
 //!   memories   heap │ stable │ byte map │ page map, if touching pages is charged │ …
 //! ```
@@ -18,13 +18,16 @@ use wasm_encoder::{
     FunctionSection, GlobalSection, GlobalType, ImportSection, MemorySection, MemoryType, Module,
     TableSection, TypeSection, ValType,
 };
-use wasmparser::{ExternalKind, FunctionBody, Operator, Parser, Payload, TypeRef};
+use wasmparser::{
+    ElementItems, ExternalKind, FunctionBody, Operator, Parser, Payload, TableInit, TypeRef,
+};
 
 use super::body::{Bodies, FunctionMap, Metering};
 use super::instrumented::{Data, Error, Globals, HOST, Instrumented, TABLE};
 use super::page_map::{self, PageMap};
 use super::profiled::{self, Profiler};
 use super::stable::{self, Added, Api, Counted, Direction};
+use super::wide::Wide;
 use crate::rules::Rules;
 use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::units::{OS_PAGE, WASM_PAGE};
@@ -48,6 +51,9 @@ pub fn is_stable_call(name: &str) -> bool {
 
 /// Number of functions that rewritten modules import from the host, after the other imports.
 pub const HOST_FUNCTIONS: u32 = 4;
+
+/// A thousand less than the engine allows.
+const MANY_LOCALS: u32 = 49_000;
 
 /// Globals that rewriting adds, besides two for each stable call. Each is an i64, initially 0.
 const ADDED_GLOBALS: u32 = 3;
@@ -75,6 +81,10 @@ struct Rewriter<'s, 'a> {
     stable_calls: Vec<&'static str>,
     /// Functions behind the wrappers of imports in the profiled form.
     unframed: Vec<u32>,
+    /// Functions that take arguments on the stack as 64 bits.
+    wide: Wide,
+    /// Index of the first of their types.
+    first_wide_type: u32,
     /// Index of the first added function type.
     first_added_type: u32,
     /// True if a function drops a segment.
@@ -136,7 +146,8 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         let mut unframed = Vec::new();
         let mut profiler = None;
         if metering == Metering::Profiled {
-            let enter = charge_size + 1 + stable_calls.len() as u32;
+            let long = long_copies(&stable_calls, address_width).len();
+            let enter = charge_size + 1 + (stable_calls.len() + long) as u32;
             profiler = Some(Profiler {
                 tree: if page_map.is_some() { 4 } else { 3 },
                 globals: globals + ADDED_GLOBALS + 2 * stable_calls.len() as u32,
@@ -169,6 +180,8 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 may_grow_stable: first_host + 2,
                 fail: first_host + 3,
                 metered: metering != Metering::Off,
+                stable_os_pages: (rules.set().memory.stable.get() * WASM_PAGE / OS_PAGE)
+                    .cast_signed(),
                 os_page_written: rules.pages().stable_os_page_written.get().cast_signed(),
                 page_map,
                 profiler,
@@ -176,6 +189,13 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             charge_size,
             stable_calls,
             unframed,
+            wide: match sections.has_many_locals()? {
+                true => Wide::default(),
+                false => {
+                    Wide::of(imports, &sections.functions, &sections.params, &sections.known()?)
+                }
+            },
+            first_wide_type: 0,
             first_added_type: sections.params.len() as u32,
             drops_segments: false,
         })
@@ -260,6 +280,12 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 types.ty().function([], results);
             }
         }
+        self.first_wide_type = types.len();
+        let sections = self.sections;
+        for (ty, params) in self.wide.types(&sections.params) {
+            let results = self.val_types(&sections.results[ty])?;
+            types.ty().function(self.val_types(&params)?, results);
+        }
         Ok(types)
     }
 
@@ -303,11 +329,14 @@ impl<'s, 'a> Rewriter<'s, 'a> {
 
     fn functions(&self) -> FunctionSection {
         let mut functions = FunctionSection::new();
-        for ty in &self.sections.functions {
-            functions.function(*ty);
+        let imported = self.sections.imports.len() as u32;
+        for (index, ty) in (imported..).zip(&self.sections.functions) {
+            let wide = self.wide.position(index).map(|position| self.first_wide_type + position);
+            functions.function(wide.unwrap_or(*ty));
         }
         functions.function(self.first_added_type + 4);
-        for name in &self.stable_calls {
+        let long = long_copies(&self.stable_calls, self.address_width);
+        for name in self.stable_calls.iter().copied().chain(long) {
             let (api, rest) = stable_call(name);
             let base = self.first_added_type
                 + 5
@@ -475,10 +504,11 @@ impl<'s, 'a> Rewriter<'s, 'a> {
         let imported = self.sections.imports.len() as u32;
         let sections = self.sections;
         for ((index, body), ty) in (imported..).zip(&sections.bodies).zip(&sections.functions) {
-            let params = *sections
+            let params = sections
                 .params
                 .get(*ty as usize)
-                .ok_or(Error::Unsupported("a function without a type"))?;
+                .ok_or(Error::Unsupported("a function without a type"))?
+                .len() as u32;
             let number = self.map.function_index(index)?;
             let results = self.results(*ty)?;
             let body = Bodies {
@@ -488,6 +518,7 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 address_width: self.address_width,
                 metering: self.metering,
                 rules: self.rules,
+                wide: &self.wide,
             }
             .encode(index, body, params, results)?;
             code.function(&body.function);
@@ -497,15 +528,38 @@ impl<'s, 'a> Rewriter<'s, 'a> {
             }
         }
         code.function(&self.charge_size_function());
+        let (added, heap) = (&self.added, self.address_width);
+        let mut long = self.charge_size + 1 + self.stable_calls.len() as u32;
+        let mut copies = Vec::new();
         for (number, name) in self.stable_calls.iter().enumerate() {
-            let (added, counted, heap) = (&self.added, self.counted(number), self.address_width);
+            let counted = self.counted(number);
             let (api, rest) = stable_call(name);
-            code.function(&match rest {
-                "size" => stable::size(added, counted, api),
-                "grow" => stable::grow(added, counted, api),
-                "read" => stable::copy(added, counted, api, Direction::Read, heap),
-                _ => stable::copy(added, counted, api, Direction::Write, heap),
-            });
+            let direction = match rest {
+                "size" => {
+                    code.function(&stable::size(added, counted, api));
+                    continue;
+                }
+                "grow" => {
+                    code.function(&stable::grow(added, counted, api));
+                    continue;
+                }
+                "read" => Direction::Read,
+                _ => Direction::Write,
+            };
+            let copy = stable::copy(added, counted, api, direction, heap);
+            match heap {
+                AddressWidth::Bits64 => {
+                    code.function(&copy);
+                }
+                AddressWidth::Bits32 => {
+                    code.function(&stable::short_copy(added, counted, api, direction, long));
+                    long += 1;
+                    copies.push(copy);
+                }
+            }
+        }
+        for copy in copies {
+            code.function(&copy);
         }
         if let Some(profiler) = self.added.profiler {
             code.function(&profiler.enter_function()).function(&profiler.leave_function());
@@ -517,8 +571,8 @@ impl<'s, 'a> Rewriter<'s, 'a> {
                 let TypeRef::Func(ty) = import.ty else {
                     continue;
                 };
-                let params = self.sections.params.get(ty as usize).copied().unwrap_or(0);
-                code.function(&profiler.framed(frame, params, *target));
+                let params = self.sections.params.get(ty as usize).map_or(0, Vec::len);
+                code.function(&profiler.framed(frame, params as u32, *target));
             }
         }
         Ok((code, hints))
@@ -539,6 +593,15 @@ impl<'s, 'a> Rewriter<'s, 'a> {
     }
 }
 
+/// Those stable calls of a module that have a second function, after the functions of all calls.
+pub fn long_copies<'n>(calls: &[&'n str], heap: AddressWidth) -> Vec<&'n str> {
+    let is_copy = |name: &&str| matches!(stable_call(name).1, "read" | "write");
+    match heap {
+        AddressWidth::Bits32 => calls.iter().copied().filter(is_copy).collect(),
+        AddressWidth::Bits64 => Vec::new(),
+    }
+}
+
 /// Splits `stable64_read` into its API and `read`.
 fn stable_call(name: &str) -> (Api, &str) {
     match name.strip_prefix("stable64_") {
@@ -552,8 +615,8 @@ fn stable_call(name: &str) -> (Api, &str) {
 struct Sections<'a> {
     /// Function types.
     types: Option<wasmparser::TypeSectionReader<'a>>,
-    /// Number of parameters of each function type.
-    params: Vec<u32>,
+    /// Parameters of each function type.
+    params: Vec<Vec<wasmparser::ValType>>,
     /// Results of each function type.
     results: Vec<Vec<wasmparser::ValType>>,
     /// Imports.
@@ -593,7 +656,7 @@ impl<'a> Sections<'a> {
                 Payload::TypeSection(reader) => {
                     for ty in reader.clone().into_iter_err_on_gc_types() {
                         let ty = ty?;
-                        sections.params.push(ty.params().len() as u32);
+                        sections.params.push(ty.params().to_vec());
                         sections.results.push(ty.results().to_vec());
                     }
                     sections.types = Some(reader);
@@ -625,5 +688,59 @@ impl<'a> Sections<'a> {
             }
         }
         Ok(sections)
+    }
+
+    /// True if a function has so many locals that no more should be added.
+    fn has_many_locals(&self) -> Result<bool, Error> {
+        for body in &self.bodies {
+            let mut locals = 0_u32;
+            for local in body.get_locals_reader()? {
+                locals = locals.saturating_add(local?.0);
+            }
+            if locals > MANY_LOCALS {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The functions that others than direct calls may reach, if only by a reference.
+    fn known(&self) -> Result<Vec<u32>, Error> {
+        let mut known: Vec<u32> = self.start.into_iter().collect();
+        let functions = self.exports.iter().filter(|export| export.kind == ExternalKind::Func);
+        known.extend(functions.map(|export| export.index));
+        let mut referenced = |expression: wasmparser::ConstExpr<'_>| -> Result<(), Error> {
+            for operator in expression.get_operators_reader() {
+                if let Operator::RefFunc { function_index } = operator? {
+                    known.push(function_index);
+                }
+            }
+            Ok(())
+        };
+        for global in &self.globals {
+            referenced(global.init_expr.clone())?;
+        }
+        for table in self.tables.clone().into_iter().flatten() {
+            if let TableInit::Expr(expression) = table?.init {
+                referenced(expression)?;
+            }
+        }
+        let mut listed = Vec::new();
+        for element in self.elements.clone().into_iter().flatten() {
+            match element?.items {
+                ElementItems::Functions(functions) => {
+                    for function in functions {
+                        listed.push(function?);
+                    }
+                }
+                ElementItems::Expressions(_, expressions) => {
+                    for expression in expressions {
+                        referenced(expression?)?;
+                    }
+                }
+            }
+        }
+        known.extend(listed);
+        Ok(known)
     }
 }

@@ -56,6 +56,8 @@ pub struct Added {
     pub fail: u32,
     /// True if anything is charged.
     pub metered: bool,
+    /// Number of stable pages of 4 KiB that the byte map has.
+    pub stable_os_pages: i64,
     /// Price of the first write to a stable page of 4 KiB.
     pub os_page_written: i64,
     /// The map of touched Wasm pages, if touching is charged.
@@ -240,7 +242,8 @@ const FIRST: u32 = 0;
 const SECOND: u32 = 1;
 const LENGTH: u32 = 2;
 
-/// `stable_read` or `stable_write`.
+/// `stable_read` or `stable_write`. If the start of the call is in another function, [`short_copy`], that
+/// has `counted` the call.
 pub fn copy(
     added: &Added,
     counted: Counted,
@@ -269,6 +272,184 @@ pub fn copy(
     CopyBody { added, counted, api, direction, heap, locals }.emit(&mut code);
     code.end();
     function
+}
+
+/// The start of `stable_read` or `stable_write` with a heap of 32 bits. It executes a typical call
+/// completely; `long` is the index of [`copy`], which does all others.
+///
+/// The function is one of its own because it needs few registers, so that it saves none.
+pub fn short_copy(
+    added: &Added,
+    counted: Counted,
+    api: Api,
+    direction: Direction,
+    long: u32,
+) -> Function {
+    let wide = if api == Api::Stable32 { 5 } else { 2 };
+    let mut function = Function::new([(wide, ValType::I64)]);
+    let mut code = function.instructions();
+    counted.count(&mut code);
+    let [to, from, length, left, rest] = match api {
+        Api::Stable32 => [3, 4, 5, 6, 7],
+        Api::Stable64 => [FIRST, SECOND, LENGTH, 3, 4],
+    };
+    if api == Api::Stable32 {
+        for (parameter, local) in [(FIRST, to), (SECOND, from), (LENGTH, length)] {
+            code.local_get(parameter).i64_extend_i32_u().local_set(local);
+        }
+    }
+    let of = ShortCopy { added, api, direction, to, from, length, left, rest };
+    code.block(BlockType::Empty);
+    of.check(&mut code);
+    code.global_get(counted.bytes).local_get(length).i64_add().global_set(counted.bytes);
+    of.copy(&mut code);
+    code.return_().end();
+    code.local_get(FIRST).local_get(SECOND).local_get(LENGTH).return_call(long).end();
+    function
+}
+
+/// Marks of a page for which everything is charged.
+fn settled_mark(added: &Added, direction: Direction) -> i32 {
+    let charged = match (added.page_map, direction) {
+        (None, _) => 0,
+        (Some(_), Direction::Read) => TOUCH_CHARGED,
+        (Some(_), Direction::Write) => TOUCH_CHARGED | WRITE_CHARGED,
+    };
+    direction.mark() | charged
+}
+
+impl Direction {
+    /// Marks of a page that is accessed.
+    fn mark(self) -> i32 {
+        match self {
+            Self::Read => ACCESSED,
+            Self::Write => WRITTEN_AND_ACCESSED,
+        }
+    }
+
+    /// The charge for a call, without that for its bytes.
+    fn fixed(self) -> i64 {
+        match self {
+            Self::Read => STABLE_READ_COST,
+            Self::Write => STABLE_WRITE_COST,
+        }
+    }
+}
+
+/// A copy of a few bytes within a stable page that is already marked, with enough instructions left.
+struct ShortCopy<'a> {
+    added: &'a Added,
+    api: Api,
+    direction: Direction,
+    to: u32,
+    from: u32,
+    length: u32,
+    /// Local: instructions that are left.
+    left: u32,
+    /// Local: bytes that are not in the last word.
+    rest: u32,
+}
+
+impl ShortCopy<'_> {
+    fn stable_and_heap(&self) -> (u32, u32) {
+        match self.direction {
+            Direction::Read => (self.from, self.to),
+            Direction::Write => (self.to, self.from),
+        }
+    }
+
+    /// Leaves the block if this is no such copy, and charges for it otherwise. A call that fails is no
+    /// such copy, so the order of the checks is of no importance.
+    fn check(&self, code: &mut InstructionSink<'_>) {
+        let (stable, heap) = self.stable_and_heap();
+        let (added, length) = (self.added, self.length);
+        code.local_get(length).i64_const(1).i64_sub().i64_const(SHORT_COPY).i64_ge_u().br_if(0);
+        if self.api == Api::Stable32 {
+            code.memory_size(added.stable).i64_const(PAGES_OF_4_GIB).i64_gt_u().br_if(0);
+        }
+        // An index into the byte map. It has 32 bits, of which the address would lose some.
+        let page = self.rest;
+        code.local_get(stable).i64_const(12).i64_shr_u().local_tee(page);
+        code.i64_const(added.stable_os_pages).i64_ge_u().br_if(0);
+        code.local_get(stable).local_get(length).i64_add().i64_const(1).i64_sub();
+        code.i64_const(12).i64_shr_u().local_get(page).i64_ne().br_if(0);
+        // A page that is marked is inside of stable memory.
+        let mark = settled_mark(added, self.direction);
+        let byte = MemArg { offset: 0, align: 0, memory_index: added.byte_map };
+        code.local_get(page).i32_wrap_i64().i32_load8_u(byte);
+        code.i32_const(mark).i32_and().i32_const(mark).i32_ne().br_if(0);
+        code.local_get(heap).i64_const((1 << 32) - SHORT_COPY).i64_gt_u().br_if(0);
+        // A copy that ends outside of the heap copies and touches nothing, not even the part inside.
+        code.local_get(heap).local_get(length).i64_add();
+        code.memory_size(added.heap).i64_extend_i32_u().i64_const(16).i64_shl();
+        code.i64_gt_u().br_if(0);
+        if added.metered {
+            code.global_get(added.counter).local_get(length).i64_sub();
+            code.i64_const(self.direction.fixed()).i64_sub().local_tee(self.left);
+            added.push_charges(code);
+            code.i64_lt_s().br_if(0);
+            code.local_get(self.left).global_set(added.counter);
+        }
+    }
+
+    /// Copies 1 to `SHORT_COPY` bytes in as few words as possible. The last words may overlap.
+    fn copy(&self, code: &mut InstructionSink<'_>) {
+        let (length, rest) = (self.length, self.rest);
+        // Words, and one that ends at the last byte.
+        code.local_get(length).i64_const(16).i64_ge_u().if_(BlockType::Empty);
+        code.local_get(length).i64_const(16).i64_sub().local_set(rest);
+        code.block(BlockType::Empty).loop_(BlockType::Empty);
+        code.local_get(rest).i64_const(0).i64_le_s().br_if(1);
+        self.copy_word(code, 16);
+        for local in [self.to, self.from] {
+            code.local_get(local).i64_const(16).i64_add().local_set(local);
+        }
+        code.local_get(rest).i64_const(16).i64_sub().local_set(rest);
+        code.br(0).end().end();
+        // Negative if the last word starts before the previous one ends.
+        self.copy_further(code, 16);
+        code.else_();
+        for width in [8, 4, 2] {
+            code.local_get(length).i64_const(width).i64_ge_u().if_(BlockType::Empty);
+            self.copy_word(code, width);
+            code.local_get(length).i64_const(width).i64_sub().local_set(rest);
+            self.copy_further(code, width);
+            code.else_();
+        }
+        self.copy_word(code, 1);
+        code.end().end().end().end();
+    }
+
+    /// Copies the last word.
+    fn copy_further(&self, code: &mut InstructionSink<'_>, width: i64) {
+        for local in [self.to, self.from] {
+            code.local_get(local).local_get(self.rest).i64_add().local_set(local);
+        }
+        self.copy_word(code, width);
+    }
+
+    fn copy_word(&self, code: &mut InstructionSink<'_>, width: i64) {
+        let (_, heap) = self.stable_and_heap();
+        let at = |memory_index| MemArg { offset: 0, align: 0, memory_index };
+        let (in_stable, in_heap) = (at(self.added.stable), at(self.added.heap));
+        for local in [self.to, self.from] {
+            code.local_get(local);
+            if local == heap {
+                code.i32_wrap_i64();
+            }
+        }
+        let (source, target) = match self.direction {
+            Direction::Read => (in_stable, in_heap),
+            Direction::Write => (in_heap, in_stable),
+        };
+        match width {
+            16 => code.v128_load(source).v128_store(target),
+            8 => code.i64_load(source).i64_store(target),
+            4 => code.i64_load32_u(source).i64_store32(target),
+            2 => code.i64_load16_u(source).i64_store16(target),
+            _ => code.i64_load8_u(source).i64_store8(target),
+        };
+    }
 }
 
 struct CopyLocals {
@@ -301,19 +482,15 @@ struct CopyBody<'a> {
 impl CopyBody<'_> {
     fn emit(&self, code: &mut InstructionSink<'_>) {
         let l = &self.locals;
-        self.counted.count(code);
+        if self.heap == AddressWidth::Bits64 {
+            self.counted.count(code);
+        }
         for (parameter, local) in [(FIRST, l.to), (SECOND, l.from), (LENGTH, l.length)] {
             self.wide(code, parameter);
             code.local_set(local);
         }
-        let fixed = match self.direction {
-            Direction::Read => STABLE_READ_COST,
-            Direction::Write => STABLE_WRITE_COST,
-        };
+        let fixed = self.direction.fixed();
         code.local_get(l.length).i64_const(fixed).i64_add().local_set(l.amount);
-        if self.heap == AddressWidth::Bits32 {
-            self.short_cut(code);
-        }
         charge(code, self.added, l.amount, l.scratch);
         // A 32-bit write checks its bounds even if it writes nothing.
         if (self.api, self.direction) == (Api::Stable32, Direction::Write) {
@@ -331,137 +508,11 @@ impl CopyBody<'_> {
         self.count_bytes(code);
     }
 
-    /// Executes a typical call completely: a few bytes within a page that is already marked, with
-    /// enough instructions left. All other cases continue with the code below, which checks in
-    /// the replica's order.
-    fn short_cut(&self, code: &mut InstructionSink<'_>) {
-        let l = &self.locals;
-        let (stable, heap) = self.stable_and_heap();
-        code.block(BlockType::Empty);
-        code.local_get(l.length).i64_const(1).i64_sub().i64_const(SHORT_COPY).i64_ge_u().br_if(0);
-        if self.added.metered {
-            code.global_get(self.added.counter).local_get(l.amount).i64_sub().local_tee(l.scratch);
-            self.added.push_charges(code);
-            code.i64_lt_s().br_if(0);
-        }
-        if self.api == Api::Stable32 {
-            code.memory_size(self.added.stable).i64_const(PAGES_OF_4_GIB).i64_gt_u().br_if(0);
-        }
-        // The start first: if it is below the size, adding a short length cannot overflow.
-        for (end, length) in [(stable, None), (l.stable_end, Some(l.length))] {
-            code.local_get(stable);
-            if let Some(length) = length {
-                code.local_get(length).i64_add().local_tee(end);
-            }
-            code.memory_size(self.added.stable).i64_const(16).i64_shl().i64_gt_u().br_if(0);
-        }
-        code.local_get(heap).i64_const((1 << 32) - SHORT_COPY).i64_gt_u().br_if(0);
-        // A copy that ends outside of the heap copies and touches nothing, not even the part inside.
-        code.local_get(heap).local_get(l.length).i64_add();
-        code.memory_size(self.added.heap).i64_extend_i32_u().i64_const(16).i64_shl();
-        code.i64_gt_u().br_if(0);
-        let page = |code: &mut InstructionSink<'_>| {
-            code.i64_const(12).i64_shr_u().i32_wrap_i64();
-        };
-        code.local_get(stable);
-        page(code);
-        code.local_tee(l.page).local_get(l.stable_end).i64_const(1).i64_sub();
-        page(code);
-        code.i32_ne().br_if(0);
-        let mark = self.settled_mark();
-        code.local_get(l.page)
-            .i32_load8_u(self.byte())
-            .i32_const(mark)
-            .i32_and()
-            .i32_const(mark)
-            .i32_ne()
-            .br_if(0);
-        if self.added.metered {
-            code.local_get(l.scratch).global_set(self.added.counter);
-        }
-        self.copy_short(code);
-        self.count_bytes(code);
-        code.return_().end();
-    }
-
-    /// Copies 1 to `SHORT_COPY` bytes in as few words as possible. The last words may overlap.
-    fn copy_short(&self, code: &mut InstructionSink<'_>) {
-        let l = &self.locals;
-        // Eight and more: words, and one that ends at the last byte.
-        code.local_get(l.length).i64_const(8).i64_ge_u().if_(BlockType::Empty);
-        code.local_get(l.length).i64_const(8).i64_sub().local_set(l.amount);
-        code.block(BlockType::Empty).loop_(BlockType::Empty);
-        code.local_get(l.amount).i64_const(0).i64_le_s().br_if(1);
-        self.copy_word(code, 8, None);
-        for local in [l.to, l.from] {
-            code.local_get(local).i64_const(8).i64_add().local_set(local);
-        }
-        code.local_get(l.amount).i64_const(8).i64_sub().local_set(l.amount);
-        code.br(0).end().end();
-        // Negative if the last word starts before the previous one ends.
-        self.copy_word(code, 8, Some(l.amount));
-        code.else_();
-        for width in [4, 2] {
-            code.local_get(l.length).i64_const(width).i64_ge_u().if_(BlockType::Empty);
-            self.copy_word(code, width, None);
-            code.local_get(l.length).i64_const(width).i64_sub().local_set(l.amount);
-            self.copy_word(code, width, Some(l.amount));
-            code.else_();
-        }
-        self.copy_word(code, 1, None);
-        code.end().end().end();
-    }
-
-    /// Copies a word, at an offset if `further` is given.
-    fn copy_word(&self, code: &mut InstructionSink<'_>, width: i64, further: Option<u32>) {
-        let (stable, heap) = self.stable_and_heap();
-        let at = |memory_index| MemArg { offset: 0, align: 0, memory_index };
-        let (in_stable, in_heap) = (at(self.added.stable), at(self.added.heap));
-        let address = |code: &mut InstructionSink<'_>, local: u32| {
-            code.local_get(local);
-            if let Some(further) = further {
-                code.local_get(further).i64_add();
-            }
-            if local == heap && self.heap == AddressWidth::Bits32 {
-                code.i32_wrap_i64();
-            }
-        };
-        let (target, source, memories) = match self.direction {
-            Direction::Read => (heap, stable, (in_stable, in_heap)),
-            Direction::Write => (stable, heap, (in_heap, in_stable)),
-        };
-        address(code, target);
-        address(code, source);
-        match width {
-            8 => code.i64_load(memories.0).i64_store(memories.1),
-            4 => code.i64_load32_u(memories.0).i64_store32(memories.1),
-            2 => code.i64_load16_u(memories.0).i64_store16(memories.1),
-            _ => code.i64_load8_u(memories.0).i64_store8(memories.1),
-        };
-    }
-
     /// Counts the copied bytes; the parameter still has their number.
     fn count_bytes(&self, code: &mut InstructionSink<'_>) {
         code.global_get(self.counted.bytes);
         self.wide(code, LENGTH);
         code.i64_add().global_set(self.counted.bytes);
-    }
-
-    fn mark(&self) -> i32 {
-        match self.direction {
-            Direction::Read => ACCESSED,
-            Direction::Write => WRITTEN_AND_ACCESSED,
-        }
-    }
-
-    /// Marks of a page for which everything is charged.
-    fn settled_mark(&self) -> i32 {
-        let charged = match (self.added.page_map, self.direction) {
-            (None, _) => 0,
-            (Some(_), Direction::Read) => TOUCH_CHARGED,
-            (Some(_), Direction::Write) => TOUCH_CHARGED | WRITE_CHARGED,
-        };
-        self.mark() | charged
     }
 
     /// Pushes a parameter as the 64-bit functions take it.
@@ -525,7 +576,7 @@ impl CopyBody<'_> {
             .i64_shr_u()
             .i32_wrap_i64()
             .local_set(l.last);
-        let mark = self.settled_mark();
+        let mark = settled_mark(self.added, self.direction);
         if self.added.page_map.is_some() {
             code.i32_const(0).local_set(l.fresh);
         }
@@ -576,7 +627,7 @@ impl CopyBody<'_> {
             code.local_set(l.fresh);
         }
         if self.added.page_map.is_some() {
-            code.i32_const(self.mark()).i32_const(mark).local_get(l.fresh).select();
+            code.i32_const(self.direction.mark()).i32_const(mark).local_get(l.fresh).select();
             code.local_set(l.mark);
         }
         self.each_page(code, |code| {
@@ -626,7 +677,7 @@ impl CopyBody<'_> {
         code.local_get(l.stable_end).i64_const(1).i64_sub().local_set(l.amount);
         page_of(code, l.amount);
         code.local_set(l.last);
-        let mark = self.mark();
+        let mark = self.direction.mark();
         let marks = map.at(page_map::offset::MARKS);
         // Nearly every call concerns one page that was already charged.
         code.local_get(l.page).local_get(l.last).i32_eq();

@@ -147,6 +147,80 @@ fn calls() {
     insta::assert_snapshot!(functions(wat, 0..=4));
 }
 
+/// Functions with arguments on the stack: `$all` is called only directly, `$known` is in a table.
+const STACKED: &str = r#"(module (memory 1)
+    (global $sum (mut i64) (i64.const 0))
+    (type $five (func (param i32 i32 i32 i32 i32) (result i32)))
+    (table 1 funcref) (elem (i32.const 0) $known)
+    (func $known (type $five) (i32.sub (local.get 0) (local.get 4)))
+    (func $direct (type $five)
+        (local.set 4 (i32.mul (local.get 4) (i32.const -3)))
+        (i32.add (local.get 0) (local.tee 4 (i32.shr_s (local.get 4) (i32.const 1)))))
+    (func $all
+        (param $left i32) (param i64 f32 i32 i64) (param $a i32) (param f64) (param $b i32) (param i64)
+        (param $c i32) (result i64)
+        (local $sum i64)
+        (local.set $sum (i64.add
+            (i64.add (i64.extend_i32_s (local.get $a))
+                (i64.mul (i64.extend_i32_u (local.get $b)) (i64.const 3)))
+            (i64.add (i64.mul (i64.extend_i32_s (local.get $c)) (i64.const 7))
+                (i64.add (local.get 1) (i64.add (local.get 4) (local.get 8))))))
+        (if (local.get $left) (then
+            (return_call $all (i32.sub (local.get $left) (i32.const 1)) (local.get $sum) (local.get 2)
+                (local.get 3) (local.get 8) (local.get $c) (local.get 6) (local.get $a) (local.get 4)
+                (local.get $b))))
+        (local.get $sum))
+    (func (export "canister_update a")
+        (global.set $sum (i64.add (global.get $sum) (i64.extend_i32_s (i32.add
+            (call_indirect (type $five) (i32.const 1) (i32.const 2) (i32.const 3) (i32.const 4)
+                (i32.const -5) (i32.const 0))
+            (call $direct (i32.const 1) (i32.const 2) (i32.const 3) (i32.const 4)
+                (call $direct (i32.const -6) (i32.const 0) (i32.const 0) (i32.const 0)
+                    (i32.const -7))))))))
+    (func (export "canister_update b")
+        (global.set $sum (i64.add (global.get $sum)
+            (call $all (i32.const 5) (i64.const -1) (f32.const 2) (i32.const 3) (i64.const 4)
+                (i32.const -5) (f64.const 6) (i32.const -7) (i64.const 8) (i32.const 0x80000000)))))
+    (func (export "canister_update c")
+        (drop (call $known (i32.const 1) (i32.const 2) (i32.const 3) (i32.const 4) (i32.const 5)))))"#;
+
+#[test]
+fn arguments_on_the_stack() {
+    insta::assert_snapshot!(functions(STACKED, 0..=3));
+}
+
+/// A function cannot have more locals than these and the counter.
+#[test]
+fn modules_with_many_locals_are_not_widened() {
+    let many = "i64 ".repeat(49_999 - 5);
+    let wat = format!(
+        "(module (func $f (param i32 i32 i32 i32 i32) (local {many})
+            (call $f (local.get 0) (local.get 0) (local.get 0) (local.get 0) (local.get 0))))"
+    );
+    assert!(functions(&wat, 0..=0).contains("(param i32 i32 i32 i32 i32)"));
+}
+
+#[test]
+fn arguments_on_the_stack_arrive() {
+    let replica = Replica::new(Rules::today(), None).unwrap();
+    let wasm = wat::parse_str(STACKED).unwrap();
+    let module = replica.compile(&wasm).unwrap();
+    let plain = plain_module(&plain_engine(), &wasm, &module);
+    let mut canister = replica.create_canister().unwrap();
+    canister.install(&module, Principal::anonymous(), &[]).unwrap().outcome.unwrap();
+    for method in ["a", "b", "c"] {
+        let before = Content::of(&canister);
+        let mut fork = canister.fork();
+        let execution = send(&mut canister, method);
+        let (after, fault) = run_plainly(&plain, &module.rewritten().globals, method, &before);
+        assert!(fault.is_none() && Content::of(&canister) == after, "{method}");
+        assert_eq!(canister.state.globals == before.globals, method == "c");
+        let profiled = fork.profile_update(Principal::anonymous(), method, &[], Span::Message);
+        assert_eq!(counts(&profiled.unwrap().0), counts(&execution));
+        assert!(Content::of(&fork) == Content::of(&canister), "{method}");
+    }
+}
+
 #[test]
 fn stable_read_with_32_bit_addresses() {
     let wat = r#"(module (import "ic0" "stable_read" (func (param i32 i32 i32)))

@@ -422,3 +422,114 @@ fn upgrades_and_saved_canisters_keep_it() {
     assert_eq!(read(&loaded, 0, 5), b"else\0");
     assert_eq!(read(&replica.load(&path).unwrap(), 0, 4), b"from", "the file is unchanged");
 }
+
+/// Copies to stable memory and back. The argument is the address in the heap, that in stable memory
+/// and the size.
+const COPIES: &str = r#"(module
+    (import "ic0" "msg_arg_data_copy" (func $copy (param i32 i32 i32)))
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (import "ic0" "msg_reply" (func $reply))
+    (import "ic0" "stable_read" (func $read (param i32 i32 i32)))
+    (import "ic0" "stable_write" (func $write (param i32 i32 i32)))
+    (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
+    (import "ic0" "stable64_read" (func $read64 (param i64 i64 i64)))
+    (import "ic0" "stable64_write" (func $write64 (param i64 i64 i64)))
+    (memory 2)
+    (func (export "canister_init") (drop (call $grow (i64.const 1))))
+    ;; Fills the heap from 8192 on with bytes that differ from their neighbours.
+    (func $fill (param $factor i32) (local $at i32)
+        (loop $next
+            (i32.store8 offset=8192 (local.get $at) (i32.mul (local.get $at) (local.get $factor)))
+            (local.set $at (i32.add (local.get $at) (i32.const 1)))
+            (br_if $next (i32.lt_u (local.get $at) (i32.const 4096)))))
+    ;; The page is marked by the first write, so that the others can be short. The same heap address
+    ;; plus 8192 is the target, and its surroundings are in the reply, as are those in stable memory.
+    (func $there_and_back (param $wide i32) (local $heap i32) (local $stable i32) (local $size i32)
+        (call $copy (i32.const 0) (i32.const 0) (i32.const 24))
+        (local.set $heap (i32.load (i32.const 0)))
+        (local.set $stable (i32.load (i32.const 8)))
+        (local.set $size (i32.load (i32.const 16)))
+        (call $write (i32.const 0) (i32.const 0) (i32.const 8192))
+        (call $fill (i32.const 11))
+        (if (local.get $wide)
+            (then
+                (call $write64 (i64.extend_i32_u (local.get $stable))
+                    (i64.extend_i32_u (local.get $heap)) (i64.extend_i32_u (local.get $size)))
+                (call $read64
+                    (i64.extend_i32_u (i32.add (local.get $heap) (i32.const 8192)))
+                    (i64.extend_i32_u (local.get $stable)) (i64.extend_i32_u (local.get $size))))
+            (else
+                (call $write (local.get $stable) (local.get $heap) (local.get $size))
+                (call $read (i32.add (local.get $heap) (i32.const 8192)) (local.get $stable)
+                    (local.get $size))))
+        (call $append (i32.const 16384) (i32.const 4096))
+        (call $read (i32.const 0) (i32.const 0) (i32.const 8192))
+        (call $append (i32.const 0) (i32.const 8192))
+        (call $reply))
+    (func (export "canister_query narrow") (call $there_and_back (i32.const 0)))
+    (func (export "canister_query wide") (call $there_and_back (i32.const 1)))
+    ;; Whole pages of the heap and of stable memory are marked, then one read.
+    (func (export "canister_query read")
+        (call $copy (i32.const 0) (i32.const 0) (i32.const 24))
+        (call $write64 (i64.const 0) (i64.const 0) (i64.const 65536))
+        (call $read64 (i64.load (i32.const 0)) (i64.load (i32.const 8)) (i64.load (i32.const 16)))
+        (call $reply)))"#;
+
+fn install_under(rules: Rules, wat: &str) -> Canister {
+    let replica = Replica::new(rules, None).unwrap();
+    let module = replica.compile(&wat::parse_str(wat).unwrap()).unwrap();
+    let mut canister = replica.create_canister().unwrap();
+    canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
+    canister
+}
+
+fn three(numbers: [u64; 3]) -> Vec<u8> {
+    numbers.map(u64::to_le_bytes).concat()
+}
+
+/// Lengths up to one more than the longest copy in words, within a page and across two.
+#[test]
+fn copies_of_each_length_are_exact() {
+    for rules in [Rules::of_2025_10(), Rules::of_2026_08()] {
+        let canister = install_under(rules, COPIES);
+        let filled: Vec<u8> = (0..4_096_u32).map(|at| (at * 11) as u8).collect();
+        for size in 0..=129_usize {
+            for stable in [16, 4_096 - size, 4_097 - size] {
+                let heap = 3_000 + size;
+                let mut read = vec![0; 4_096];
+                read[heap..][..size].copy_from_slice(&filled[heap..][..size]);
+                let mut written = vec![0; 8_192];
+                let argument = three([heap as u64 + 8_192, stable as u64, size as u64]);
+                written[..24].copy_from_slice(&argument);
+                written[stable..][..size].copy_from_slice(&filled[heap..][..size]);
+                for method in ["narrow", "wide"] {
+                    let reply = query(&canister, method, &argument).outcome.unwrap();
+                    let (back, there) = reply.split_at(4_096);
+                    assert!(back == read && there == written, "{method} {size} {stable}");
+                }
+            }
+        }
+    }
+}
+
+/// Addresses that are those of marked pages if some of their bits are ignored.
+#[test]
+fn short_copies_from_outside_fail() {
+    for rules in [Rules::of_2025_10(), Rules::of_2026_08()] {
+        let canister = install_under(rules, COPIES);
+        let read = |heap: u64, stable: u64, size: u64| {
+            query(&canister, "read", &three([heap, stable, size])).outcome
+        };
+        assert_eq!(read(131_064, 65_528, 8), Ok(vec![]));
+        for stable in [65_529, 65_536, 1 << 32, 1 << 44, (1 << 44) + 8, u64::MAX - 7, u64::MAX] {
+            let reject = read(0, stable, 8).unwrap_err();
+            assert_eq!(reject.code, ErrorCode::CanisterTrapped, "{stable}");
+            assert!(reject.message.contains("stable memory out of bounds"), "{reject}");
+        }
+        for heap in [131_065, 131_072, (1 << 32) - 8, 1 << 32, 1 << 63, u64::MAX - 7, u64::MAX] {
+            let reject = read(heap, 0, 8).unwrap_err();
+            assert_eq!(reject.code, ErrorCode::CanisterTrapped, "{heap}");
+            assert!(reject.message.contains("heap out of bounds"), "{reject}");
+        }
+    }
+}
