@@ -559,6 +559,41 @@ fn large_values_are_dumped_and_taken_along() {
     assert!(all(&database) == all(&copied), "the dump makes other rows");
 }
 
+/// A table whose root is behind the first MiB, indexes of texts, and a row that no reply has.
+#[test]
+fn databases_of_any_layout_are_loaded_and_taken_along() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let database = rusqlite::Connection::open(path.join("a.sqlite")).unwrap();
+    let wide = "CREATE TABLE a(w, x, y, z); INSERT INTO a
+        VALUES (zeroblob(900000), zeroblob(900000), zeroblob(900000), randomblob(1100000));
+        CREATE TABLE b(y); INSERT INTO b VALUES (1); PRAGMA user_version = 7;
+        CREATE VIRTUAL TABLE own USING fts5(t); CREATE TABLE s(id INTEGER PRIMARY KEY, t);
+        INSERT INTO own(rowid, t) VALUES (5, 'alpha'), (9, 'beta');
+        INSERT INTO s SELECT rowid, t FROM own;
+        CREATE VIRTUAL TABLE of USING fts5(t, content='s', content_rowid='id');
+        INSERT INTO of(of) VALUES ('rebuild');";
+    database.execute_batch(wide).unwrap();
+    let look = "SELECT length(w) + length(z), (SELECT y FROM b) FROM a; PRAGMA user_version;
+        SELECT rowid, t FROM own('beta'); SELECT rowid, t FROM of('beta'); PRAGMA integrity_check";
+    for engine in ["sqlite", "sqlite/wal,cache_size=10", "sqlite-vfs", "doltlite"] {
+        let args = ["--db=a.sqlite", "--mode=list", "--engine", engine, "-c", look];
+        let expected = "2000000|1\n7\n9|beta\n9|beta\nok\n";
+        assert_eq!(succeeded(&sql(&args, path)), expected, "{engine}");
+    }
+    let engines = "--engines=sqlite/persist,sqlite/wal";
+    let script = ["--db=a.sqlite", "--script=q.sql", "--transactions=1", engines];
+    fs::write(path.join("q.sql"), "SELECT y FROM b;").unwrap();
+    succeeded(&sql(&script, path));
+    failed(
+        &sql(&["--db=a.sqlite", "-c", "SELECT * FROM a"], path),
+        "take more than a reply of 3 MiB",
+    );
+    database.execute_batch("CREATE VIRTUAL TABLE none USING fts5(t, content = '')").unwrap();
+    let lost = ["--db=a.sqlite", "--engine=sqlite-vfs", "-c", "SELECT 1"];
+    failed(&sql(&lost, path), "the table none keeps no content");
+}
+
 #[test]
 fn commands_have_the_meaning_that_they_have_in_sqlite3() {
     let folder = project();

@@ -12,7 +12,7 @@ use stablebench_suite_sql::Value;
 
 use super::import::quoted;
 use super::print;
-use super::session::{Bound, KEEP, Session};
+use super::session::{Bound, KEEP, Session, TooLarge};
 use crate::report::number::Binary;
 use crate::terminal::safe;
 
@@ -92,18 +92,22 @@ pub fn parts(
                           AND sql IS NOT NULL AND tbl_name LIKE ?1 ORDER BY rowid";
     const SEQUENCE: &str = "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'";
     let like = || vec![Value::Text(pattern.to_owned())];
-    let mut names = Vec::new();
+    let (mut names, mut indexes) = (Vec::new(), Vec::new());
     for row in session.rows_of(TABLES, like())? {
         let [Value::Text(name), Value::Text(sql)] = &row[..] else { continue };
         visit(Part::Statement(sql.clone()))?;
         names.push(name.clone());
+        if is_text_index(name, sql)? {
+            indexes.push(name.clone());
+        }
     }
     for name in referred_first(names, &references(session)?) {
-        rows(session, &name, visit).with_context(|| format!("the table {name}"))?;
+        let rowid = indexes.contains(&name);
+        rows(session, &name, rowid, visit).with_context(|| format!("the table {name}"))?;
     }
     if pattern == "%" && !session.rows(SEQUENCE)?.is_empty() {
         visit(Part::Statement("DELETE FROM sqlite_sequence".to_owned()))?;
-        rows(session, "sqlite_sequence", visit)?;
+        rows(session, "sqlite_sequence", false, visit)?;
     }
     for row in session.rows_of(OTHERS, like())? {
         if let [Value::Text(sql)] = &row[..] {
@@ -111,6 +115,20 @@ pub fn parts(
         }
     }
     Ok(())
+}
+
+/// Returns `true` if a table is a full-text index, whose rows are found by their rowids.
+///
+/// # Errors
+///
+/// If the index keeps no content that could be read.
+fn is_text_index(name: &str, sql: &str) -> Result<bool> {
+    let sql: String = sql.to_lowercase().split_whitespace().collect();
+    let is_index = sql.starts_with("createvirtualtable") && sql.contains("usingfts");
+    if is_index && ["content=''", "content=\"\""].iter().any(|none| sql.contains(none)) {
+        bail!("the table {name} keeps no content, so its rows cannot be read");
+    }
+    Ok(is_index)
 }
 
 /// Returns the tables that have foreign keys, in small letters, each with one to which it refers.
@@ -142,12 +160,13 @@ fn referred_first(mut names: Vec<String>, references: &[(String, String)]) -> Ve
 fn rows(
     session: &mut Session,
     table: &str,
+    rowid: bool,
     visit: &mut dyn FnMut(Part) -> Result<()>,
 ) -> Result<()> {
     // Neither generated columns nor hidden ones of virtual tables can be inserted.
     const COLUMNS: &str = "SELECT name, hidden FROM pragma_table_xinfo(?1) ORDER BY cid";
     let all = session.rows_of(COLUMNS, vec![Value::Text(table.to_owned())])?;
-    let ordinary: Vec<String> = all
+    let mut ordinary: Vec<String> = all
         .iter()
         .filter(|row| row.get(1) == Some(&Value::Integer(0)))
         .filter_map(|row| match row.first() {
@@ -155,6 +174,9 @@ fn rows(
             _ => None,
         })
         .collect();
+    if rowid {
+        ordinary.insert(0, "rowid".to_owned());
+    }
     let columns = if ordinary.len() == all.len() { Vec::new() } else { ordinary.clone() };
     let source = Source { columns: ordinary, table: quoted(table) };
     let (mut offset, mut limit) = (0, ROWS);
@@ -186,7 +208,15 @@ impl Source {
         offset: usize,
     ) -> Result<Option<Vec<Vec<Value>>>> {
         let select = self.select(&self.columns.join(","), limit, offset).as_str().into();
-        let mut answer = session.first_rows(&select, BYTES)?;
+        let mut answer = match session.first_rows(&select, BYTES) {
+            Err(error) if error.is::<TooLarge>() && limit > 1 => {
+                return self.rows(session, 1, offset);
+            }
+            Err(error) if error.is::<TooLarge>() => {
+                return Ok(Some(vec![self.row(session, offset)?]));
+            }
+            answer => answer?,
+        };
         if answer.rows.is_empty() && answer.digest.rows > 0 {
             answer = session.first_rows(&select, KEEP)?;
         }
@@ -204,6 +234,16 @@ impl Source {
             };
         }
         Ok((!rows.is_empty()).then_some(rows))
+    }
+
+    /// Returns a row, each of whose values is read alone.
+    fn row(&self, session: &mut Session, offset: usize) -> Result<Vec<Value>> {
+        let mut row = Vec::new();
+        for column in &self.columns {
+            let alone = Self { columns: vec![column.clone()], table: self.table.clone() };
+            row.extend(alone.rows(session, 1, offset)?.into_iter().flatten().flatten());
+        }
+        Ok(row)
     }
 
     /// Returns the bytes of a value, in the encoding of the database.
@@ -257,6 +297,14 @@ pub fn copy(from: &mut Session, to: &mut Session) -> Result<()> {
     let checks = to.rows("PRAGMA foreign_keys")? == [[Value::Integer(1)]];
     execute(to, &["PRAGMA foreign_keys = OFF".into()])?;
     parts(from, "%", &mut |part| send(to, &part))?;
+    for pragma in ["user_version", "application_id"] {
+        if let Some([Value::Integer(number)]) =
+            from.rows(&format!("PRAGMA {pragma}"))?.first().map(Vec::as_slice)
+            && *number != 0
+        {
+            execute(to, &[format!("PRAGMA {pragma} = {number}").as_str().into()])?;
+        }
+    }
     match checks {
         true => execute(to, &["PRAGMA foreign_keys = ON".into()]),
         false => Ok(()),

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use stablebench_protocol::{Job, Part, Setting};
 use stablebench_replica::subnet::Halt;
 use stablebench_suite::engines::{Configuration, has_sql};
-use stablebench_suite_sql::script::{checksum, pages_of};
+use stablebench_suite_sql::script::{checksum, pages_of, part, parts};
 use stablebench_suite_sql::{Answer, Answers, Call, FilePart, Sql, Statements, Value};
 
 use crate::progress::Progress;
@@ -17,12 +17,8 @@ use crate::{canisters, interrupt};
 
 /// The bytes of values of a message's results that are kept for the caller.
 pub const KEEP: u64 = 64 << 20;
-/// The bytes of a part of a file in a message.
-const PART: usize = 1 << 20;
 /// The bytes of a message, without what Candid adds.
 const MESSAGE: usize = (2 << 20) - (1 << 10);
-/// The place of the number of pages in a database file.
-const PAGES: std::ops::Range<usize> = 28..32;
 
 /// A statement with the values of its parameters.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +58,13 @@ pub struct Executed {
      --subnet benchmarking allow more)", Grouped(*.0)
 )]
 pub struct TooLong(u64);
+
+/// A row has more bytes than a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a row's values take more than a reply of 3 MiB; select parts of them: substr(x, 1, 1000000)"
+)]
+pub struct TooLarge;
 
 /// A database in a canister.
 pub struct Session {
@@ -223,17 +226,11 @@ impl Session {
             let sent = work(&mut *self.canister, &Sql::Load(part));
             sent.map_err(|error| self.with_engine(error))
         };
-        for (number, bytes) in file.chunks(PART).enumerate() {
-            let mut bytes = bytes.to_vec();
-            if number == 0 {
-                // The canister opens what it has after each part. Without a number of pages, a
-                // database has as many as its file.
-                bytes.get_mut(PAGES).context("this is no SQLite database")?.fill(0);
-            }
-            step((number * PART + bytes.len()) as u64);
-            send(number * PART, bytes)?;
+        for number in 0..parts(file) {
+            let (offset, bytes) = part(file, number);
+            step((offset + bytes.len()) as u64);
+            send(offset, bytes)?;
         }
-        send(PAGES.start, file[PAGES].to_vec())?;
         // Reads the schema, and so finds out whether it is one.
         self.rows("SELECT count(*) FROM sqlite_schema")?;
         Ok(())
@@ -295,7 +292,7 @@ pub fn execute(canister: &mut dyn Messages, statements: &[Bound]) -> Result<Exec
     if bytes > MESSAGE {
         bail!(
             "{} of SQL, and a message takes at most 2 MiB; bind large values, load them with \
-             .import, or begin with a database: --db FILE",
+             .import, prepare with --setup FILE, or begin with a database: --db FILE",
             Binary(bytes as u64)
         );
     }
@@ -351,6 +348,7 @@ fn explained(error: anyhow::Error) -> anyhow::Error {
             let limit = after("limit of ").and_then(|rest| rest.split(' ').next()?.parse().ok());
             limit.map_or(error, |limit| TooLong(limit).into())
         }
+        "CanisterContractViolation" if message.contains("payload size") => TooLarge.into(),
         // Without a journal, the canister undoes what SQLite refuses.
         "CanisterCalledTrap" => {
             match after("with message: '").and_then(|it| it.rsplit_once('\'')) {

@@ -43,7 +43,7 @@ pub use pages::pages_of;
 #[cfg(feature = "tool")]
 pub use plan::{FILES, SqlSuite};
 #[cfg(feature = "tool")]
-pub use setup::{MAGIC, check_database, checksum};
+pub use setup::{MAGIC, check_database, checksum, part, parts};
 
 use crate::split::{self, Statement};
 use crate::{Call, Value};

@@ -316,6 +316,50 @@ pub fn checksum(file: &[u8]) -> u64 {
 
 /// The bytes of a database file in a message.
 const PART: usize = 1 << 20;
+/// The header of the tree of page 1, whose root is the schema: its type, the first free block, the
+/// number of cells, the beginning of their content, and fragments.
+const SCHEMA: usize = 100;
+/// The place of the number of changes and, after it, of pages. Without a number of pages, a database has
+/// as many as its file.
+const CHANGES: usize = 24;
+const PAGES: usize = CHANGES + 4;
+
+/// Returns the number of parts in which a database file is loaded.
+pub fn parts(file: &[u8]) -> usize {
+    file.len().div_ceil(PART) + 1
+}
+
+/// Returns a part of a database file, and where it is written.
+///
+/// ```text
+///   0          page 1 with an empty schema, and what follows
+///   1 …        the file from the next MiB on
+///   the last   page 1 as it is, from the number of changes on
+/// ```
+///
+/// The canister opens what it has before each part: a schema would name pages that are not there yet.
+pub fn part(file: &[u8], number: usize) -> (usize, Vec<u8>) {
+    let page = match file.get(16..18) {
+        Some([0, 1]) => 65_536,
+        Some([high, low]) => usize::from(*high) << 8 | usize::from(*low),
+        _ => 0,
+    };
+    if number + 1 == parts(file) {
+        return (CHANGES, file.get(CHANGES..page.min(file.len())).unwrap_or_default().to_vec());
+    }
+    let begin = number * PART;
+    let mut bytes = file[begin..file.len().min(begin + PART)].to_vec();
+    if number == 0 && bytes.len() > SCHEMA + 8 {
+        bytes[PAGES..PAGES + 4].fill(0);
+        // 65,536 is stored as 0.
+        let content = (page as u16).wrapping_sub(bytes[20].into());
+        bytes[SCHEMA..SCHEMA + 5].copy_from_slice(&[13, 0, 0, 0, 0]);
+        bytes[SCHEMA + 5..SCHEMA + 7].copy_from_slice(&content.to_be_bytes());
+        bytes[SCHEMA + 7] = 0;
+    }
+    (begin, bytes)
+}
+
 /// The first bytes of a database file.
 pub const MAGIC: &[u8] = b"SQLite format 3\0";
 
@@ -341,7 +385,7 @@ impl Load {
 
     /// Returns the number of its messages.
     pub fn len(&self) -> u64 {
-        self.file.len().div_ceil(PART) as u64
+        parts(&self.file) as u64
     }
 }
 
@@ -369,11 +413,13 @@ struct ChosenLoad {
 impl Chosen for ChosenLoad {
     fn part(&self, from: u64, count: u64, each: bool) -> Part {
         let file = &self.load.file;
-        let begin = (from as usize * PART).min(file.len());
-        let end = (begin + count as usize * PART).min(file.len());
+        let (offset, bytes) = match count {
+            1 => part(file, from as usize),
+            _ => (0, file.to_vec()),
+        };
         let job = Job::new(&Sql::Load(FilePart {
-            offset: begin as u64,
-            bytes: file[begin..end].to_vec(),
+            offset: offset as u64,
+            bytes,
             size: file.len() as u64,
             checksum: self.load.checksum,
         }));
