@@ -149,7 +149,16 @@ pub fn check_equal(normal: &Execution, profiled: &Execution) -> Result<()> {
         let Execution { instructions, charge, cycles, memory, stable_calls, .. } = execution;
         (*instructions, *charge, *cycles, *memory, *stable_calls)
     };
+    let overflows = |execution: &Execution| {
+        execution.outcome.as_ref().is_err_and(|reject| reject.message.contains("stack overflow"))
+    };
     if normal.outcome != profiled.outcome || of(normal) != of(profiled) {
+        if overflows(normal) || overflows(profiled) {
+            bail!(
+                "its stack overflows, and functions with a profile need more of it, so there is no \
+                 profile; stablebench call shows what it costs"
+            );
+        }
         bail!(
             "the profiled message differs ({:?} instead of {:?}): this is a bug, unless it exhausted \
              its stack",

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use stablebench_replica::subnet::{Executed, Function as Ran};
 use stablebench_replica::{
-    Cycles, Execution, Frame, FrameKind, Instructions, Node, Principal, Profile,
+    Cycles, ErrorCode, Execution, Frame, FrameKind, Instructions, Node, Principal, Profile, Reject,
 };
 
 use super::flame::{Function, HEAP_PAGES};
@@ -273,4 +273,10 @@ fn a_profiled_call_must_equal_the_normal_one() {
     {
         assert!(differing(change).contains("this is a bug"));
     }
+    // Functions with a profile need more stack.
+    let overflow = differing(&|it| {
+        let message = "Canister trapped: stack overflow".to_owned();
+        it.execution.outcome = Err(Reject { code: ErrorCode::CanisterTrapped, message });
+    });
+    assert!(overflow.contains("its stack overflows"), "{overflow}");
 }
