@@ -126,7 +126,9 @@ impl New {
         let interface = Interface::of(&module, canister, file, replica.progress())?;
         let argument = interface.constructor(arguments.get(&self.id), &self.name, &option)?;
         check_size(&argument, module.rules(), &format!("the installation of {}", self.name))?;
+        let step = replica.progress().spinner(&format!("installing {}", self.name));
         install_with(canister, &module, &argument)?;
+        step.done("");
         Ok(interface)
     }
 }

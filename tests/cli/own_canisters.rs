@@ -407,3 +407,19 @@ fn what_canisters_print_is_shown() {
     let notes = fails(&[&profile[..], &["fail"]].concat(), folder);
     assert!(notes.contains("shelf: about to fail\n"), "{notes}");
 }
+
+#[test]
+fn an_installation_and_a_call_of_seconds_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = "(func $count (local $n i64)
+        (loop $again
+            (local.set $n (i64.add (local.get $n) (i64.const 1)))
+            (br_if $again (i64.lt_u (local.get $n) (i64.const 4_000_000_000)))))";
+    let exports =
+        r#"(export "canister_init" (func $count)) (export "canister_update count" (func $count))"#;
+    let module = wat::parse_str(format!("(module {count} {exports})")).unwrap();
+    std::fs::write(folder.path().join("slow.wasm"), module).unwrap();
+    let error = fails(&["call", "slow.wasm", "count"], folder.path());
+    assert!(error.contains("installing slow") && error.contains("calling count"), "{error}");
+    assert!(error.contains("did not reply"), "{error}");
+}

@@ -303,7 +303,9 @@ fn alone(
     if let Some(canister) = loaded.subnet.canister_mut(&loaded.callee) {
         canister.report_calls(true);
     }
+    let calling = progress.spinner(&format!("calling {}", step.label().0));
     let done = execute(step, 1, loaded, args, progress)?;
+    calling.done("");
     let mut costs = match &done {
         Done::Called(followed) => {
             let first = followed.first(&step.label().0);
