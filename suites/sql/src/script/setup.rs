@@ -575,12 +575,23 @@ mod tests {
     #[test]
     fn files_that_are_no_database_are_refused() {
         let mut file = MAGIC.to_vec();
-        file.resize(PART + 512, 0);
+        file.extend([2, 0]);
+        file.resize(PART + 512, 7);
         let load = Load::new(file.clone(), String::new(), Path::new("a.db")).unwrap();
-        assert_eq!(load.len(), 2);
-        let chosen = load.choose(2, 1).unwrap();
-        let Sql::Load(part) = chosen.part(1, 1, false).job.decode().unwrap() else { panic!() };
-        assert_eq!((part.offset, part.bytes.len()), (PART as u64, 512));
+        assert_eq!(load.len(), 3);
+        let chosen = load.choose(3, 1).unwrap();
+        let mut loaded = vec![0; file.len()];
+        let mut places = Vec::new();
+        for number in 0..3 {
+            assert_ne!(loaded, file);
+            let job = chosen.part(number, 1, false).job;
+            let Sql::Load(part) = job.decode().unwrap() else { panic!() };
+            let begin = part.offset as usize;
+            loaded[begin..begin + part.bytes.len()].copy_from_slice(&part.bytes);
+            places.push((begin, part.bytes.len()));
+        }
+        assert_eq!(loaded, file);
+        assert_eq!(places, [(0, PART), (PART, 512), (CHANGES, 512 - CHANGES)]);
         file[18] = 2;
         assert!(
             Load::new(file, String::new(), Path::new("a.db"))
