@@ -14,8 +14,6 @@ use sha2::{Digest, Sha256};
 
 /// The maximum size of a decompressed module, in bytes: no replica accepts a larger one.
 const MAX_INFLATED: u64 = 100 << 20;
-/// The bytes of a module in which its imports usually are.
-const BEGINNING: u64 = 256 << 10;
 
 /// Returns the module in gzip. The same module gives the same bytes.
 ///
@@ -34,12 +32,8 @@ pub fn plain(deployed: &[u8]) -> Cow<'_, [u8]> {
     inflated(deployed, MAX_INFLATED)
 }
 
-/// Returns the beginning of the plain module of a deployed file.
-pub fn beginning(deployed: &[u8]) -> Cow<'_, [u8]> {
-    inflated(deployed, BEGINNING)
-}
-
-fn inflated(deployed: &[u8], most: u64) -> Cow<'_, [u8]> {
+/// Returns the plain module of a deployed file, of a compressed one at most this number of bytes.
+pub fn inflated(deployed: &[u8], most: u64) -> Cow<'_, [u8]> {
     if deployed.starts_with(&[0x1f, 0x8b]) {
         let mut wasm = Vec::new();
         if GzDecoder::new(deployed).take(most).read_to_end(&mut wasm).is_ok() {
@@ -65,7 +59,7 @@ mod tests {
         assert_eq!(file, deployable(&wasm).unwrap());
         assert!(file.len() < wasm.len() / 10);
         assert_eq!(plain(&file), wasm);
-        assert_eq!(*beginning(&file), wasm[..BEGINNING as usize]);
+        assert_eq!(*inflated(&file, 1_000), wasm[..1_000]);
     }
 
     #[test]

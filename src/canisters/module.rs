@@ -11,7 +11,7 @@ use stablebench_replica::files;
 use stablebench_wasi::is_wasi;
 use wasmparser::{Import, Parser, Payload};
 
-use super::gzip::{beginning, plain};
+use super::gzip::{inflated, plain};
 use super::list::{BENCH, BENCH_DOLTLITE, BENCH_VFS, SOURCES, Source};
 
 /// The maximum size of a module that is read from a file, in bytes: more than any replica
@@ -112,6 +112,9 @@ pub fn imports(module: &[u8], function: &str) -> bool {
     any_import(module, |import| import.name == function)
 }
 
+/// The bytes of a module in which its imports usually are.
+const BEGINNING: u64 = 256 << 10;
+
 /// Returns `true` if a module has an import of this kind. Usually only its beginning is unpacked.
 fn any_import(module: &[u8], is_it: impl Fn(&Import<'_>) -> bool) -> bool {
     let found = |wasm: &[u8]| {
@@ -127,7 +130,7 @@ fn any_import(module: &[u8], is_it: impl Fn(&Import<'_>) -> bool) -> bool {
         }
         Some(false)
     };
-    found(&beginning(module)).or_else(|| found(&plain(module))).unwrap_or_default()
+    found(&inflated(module, BEGINNING)).or_else(|| found(&plain(module))).unwrap_or_default()
 }
 
 /// Returns the first custom section with one of these names.
