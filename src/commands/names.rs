@@ -74,7 +74,7 @@ impl Names {
     }
 }
 
-/// What stands for the number of a call in its arguments, `{i}`, and so is no name of a canister.
+/// The placeholder of `--repeat`: `{i}` is the number of the call. No canister may have this name.
 const NUMBER: &str = "i";
 
 /// Splits `NAME=CANISTER` into the name, if there is one, and the canister.

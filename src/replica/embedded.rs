@@ -48,7 +48,7 @@ impl Embedded {
         Self { progress: progress.clone(), ..self }
     }
 
-    /// Where the compiling of modules is shown.
+    /// The progress that shows the compiling of modules.
     pub fn progress(&self) -> &Progress {
         &self.progress
     }

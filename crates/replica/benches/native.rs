@@ -53,7 +53,7 @@ const ROUNDS: usize = 11;
 const ROWS: u64 = 100_000;
 const RUNGS: [&str; 6] = ["native", "wasm", "stable memory", "charges", "page tracking", "commit"];
 
-/// What is done natively and in a canister.
+/// A workload that runs natively and in a canister.
 struct Work {
     name: &'static str,
     /// Inserts rows; returns the seconds that the inserts take.

@@ -18,7 +18,7 @@ pub const GUARD: usize = 32 << 20;
 /// Stack needed to run a canister, including the host's own frames.
 pub const STACK: usize = WASM_STACK + (3 << 20);
 
-/// How much a module is optimised.
+/// The optimisation of a module by the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// As much as possible, for modules that run for long.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use candid::Principal;
 use stablebench_replica::{Replica, text};
 
-/// The time after which people are told.
+/// Compiling that takes longer is announced on stderr.
 const NOTABLE: Duration = Duration::from_secs(1);
 
 /// Compiles a module for a canister, which is installed later. If that takes longer than a second, a
