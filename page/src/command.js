@@ -30,7 +30,7 @@ const ACCEPTED = /^(btree|(sqlite|sqlite-vfs|doltlite)([/,][\w,=-]+)?)$/;
 /**
  * The command that measures exactly one mix, under the rules of a run.
  * @param {any} results
- * @param {import("./asked.js").Asked} asked
+ * @param {import("./question.js").Asked} asked
  * @param {Array<{key: string, rank: number?}>} ranked of which the cheapest is measured too; all, if this is a mix
  */
 export function exactly(results, asked, ranked = []) {

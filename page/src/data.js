@@ -1,16 +1,40 @@
 /**
- * The page's data: results, as JSON compressed with gzip and encoded in base64.
+ * The page's data: results files, as JSON compressed with gzip and encoded in base64; their rule sets, configurations,
+ * sections and cases.
+ *
+ * A rule set has the network's prices at a given time. If a suite has results under several rule sets, the page shows one
+ * at a time, and the changes between them.
  *
  * @typedef {{section: string, name: string, configuration: string, rows: number, payload: number,
  *   state: string, outcome: Object}} Case
  * @typedef {{file: string, results: any, question: string?, configurations: Object, sections: Object,
- *   advice: Array, published: any, sheets: Array, id: string, title: string, topic: string,
- *   rules: import("./rules.js").Rules?}} Report
+ *   advice: Array, published: any, sheets: Array, id: string, title: string, topic: string, rules: Rules?}} Report
+ * @typedef {{fees: import("./estimates/rank.js").Fees, charge: string}} Rules
+ * @typedef {{suite: string, old: Report, new: Report}} Pair
  */
 
 import { slug } from "./dom.js";
 import { spaced } from "./format.js";
-import { topic } from "./topics.js";
+
+/** What the results of a suite answer, in a few words: the names of the page's parts. Others have their suite's question. */
+const TOPICS = {
+  users: "What do rows cost?",
+  vfs: "What does the file layer cost?",
+  keys: "Which keys are cheap?",
+  "db-bench": "Is a table without rowid cheaper?",
+  sysbench: "What does each statement cost?",
+  cuckoo: "How cheap can a read be?",
+  builds: "What do compiler options save?",
+  calls: "What do calls and timers cost?",
+  collections: "Motoko's maps or Rust's?",
+  history: "What does history cost?",
+  mix: "What did my mix cost?",
+  sql: "What does my SQL cost?",
+};
+/** A rule set without a name. */
+const UNKNOWN = "unknown";
+/** Settings that come before the first table, then the others. */
+const FIRST = ["page_size", "journal_mode"];
 
 /** Unpacks the data. @param {string} packed @returns {Promise<any>} */
 export async function unpack(packed) {
@@ -25,7 +49,7 @@ export async function unpack(packed) {
 /**
  * Gives each report a unique id, a title, the topic that is its heading, and the data of its rule set.
  * @param {Array<any>} reports
- * @param {Object<string, import("./rules.js").Rules>} [rules]
+ * @param {Object<string, Rules>} [rules]
  */
 export function named(reports, rules = {}) {
   const seen = new Map();
@@ -38,7 +62,52 @@ export function named(reports, rules = {}) {
     const last = times === 0 ? base : `${base}-${times + 1}`;
     const known = own(rules, String(report.results.replica.rules)) ?? null;
     const file = sameSuite > 1 ? ` (${report.file})` : "";
-    return { ...report, id: `suite-${last}`, title: `${suite}${file}`, topic: `${topic(suite, report.question)}${file}`, rules: known && { ...known, charge: spaced(known.charge) } };
+    return { ...report, id: `suite-${last}`, title: `${suite}${file}`, topic: `${own(TOPICS, suite) ?? report.question ?? suite}${file}`, rules: known && { ...known, charge: spaced(known.charge) } };
+  });
+}
+
+/** The name of a report's rule set. @param {Report} report */
+export function rulesOf(report) {
+  return String(report.results.replica.rules ?? UNKNOWN);
+}
+
+/** Known rule sets of a suite, oldest first. @param {Report[]} reports */
+function ofSuite(reports, suite) {
+  const names = reports.filter((report) => report.results.suite === suite).map(rulesOf);
+  // Names are dates.
+  return unique(names).filter((name) => name !== UNKNOWN).sort();
+}
+
+/** Suites with results under several rule sets. @param {Report[]} reports */
+function suites(reports) {
+  return unique(reports.map((report) => report.results.suite)).filter((suite) => ofSuite(reports, suite).length > 1);
+}
+
+/** Rule sets to choose from, oldest first; empty if no suite has several. @param {Report[]} reports */
+export function ruleChoices(reports) {
+  return unique(suites(reports).flatMap((suite) => ofSuite(reports, suite))).sort();
+}
+
+/**
+ * The reports under the chosen rule set, and those of suites without a choice.
+ * @param {Report[]} reports
+ * @param {string?} chosen
+ */
+export function visible(reports, chosen) {
+  const several = new Set(suites(reports));
+  return reports.filter((report) => {
+    const { suite } = report.results;
+    if (!several.has(suite)) return true;
+    return ofSuite(reports, suite).includes(chosen) ? rulesOf(report) === chosen : true;
+  });
+}
+
+/** The oldest and newest report of each suite with several rule sets. @param {Report[]} reports @returns {Pair[]} */
+export function rulePairs(reports) {
+  return suites(reports).map((suite) => {
+    const names = ofSuite(reports, suite);
+    const first = (name) => reports.find((report) => report.results.suite === suite && rulesOf(report) === name);
+    return { suite, old: first(names[0]), new: first(names[names.length - 1]) };
   });
 }
 
@@ -55,6 +124,28 @@ export function isFloor(report, key) {
 /** The configuration that a library ships, if `key` is how its users should set it. @param {Report} report @param {string} key @returns {string?} */
 export function insteadOf(report, key) {
   return own(report.configurations, key)?.instead_of ?? null;
+}
+
+/**
+ * How a configuration is set: the PRAGMAs of SQLite.
+ * @param {Report} report
+ * @param {string} key
+ * @returns {Object<string, string>?} `null` if it is no SQLite, empty if it is as the library ships it
+ */
+export function settingsOf(report, key) {
+  return report.results.configurations.find((of) => of.key === key)?.settings ?? null;
+}
+
+/** Settings to be pasted. @param {Object<string, string>} settings @returns {string[]} one PRAGMA a line */
+export function pragmas(settings) {
+  const known = Object.keys(settings).filter((name) => /^[a-z_]+$/.test(name) && /^-?\w+$/.test(String(settings[name])));
+  const ordered = [...FIRST.filter((name) => known.includes(name)), ...known.filter((name) => !FIRST.includes(name))];
+  return ordered.map((name) => `PRAGMA ${name} = ${name === "journal_mode" ? String(settings[name]).toUpperCase() : settings[name]};`);
+}
+
+/** Returns `true` if a transaction can be rolled back. Without a journal, SQLite cannot undo one. @param {Object<string, string>?} settings */
+export function undoes(settings) {
+  return settings?.journal_mode !== "off";
 }
 
 /** The description of a section. @param {Report} report @param {string} section */

@@ -72,6 +72,24 @@ export function choice(label, options, chosen, change) {
   return h("div", { class: "choice" }, h("label", { for: own }, label), select);
 }
 
+/** Milliseconds without input after which screen readers announce a change. */
+const PAUSE = 350;
+
+/**
+ * Shows what screen readers announce.
+ * @param {HTMLElement} element
+ * @returns {(now: boolean, content: () => Array<Node|string>) => void} without `now`, after a pause
+ */
+export function announcer(element) {
+  let timer = 0;
+  return (now, content) => {
+    const say = () => element.replaceChildren(...content());
+    clearTimeout(timer);
+    if (now === true) say();
+    else timer = setTimeout(say, PAUSE);
+  };
+}
+
 const WIDE = "(min-width: 40.01rem)";
 
 /**

@@ -8,9 +8,8 @@
  */
 
 import { copyable } from "./command.js";
-import { VARIABLES, values } from "./charts/theme.js";
+import { VARIABLES, isDark, values } from "./charts/style.js";
 import { h, id } from "./dom.js";
-import { isDark } from "./header.js";
 
 /** Width of a saved chart. */
 const SAVED = 960;

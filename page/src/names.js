@@ -1,7 +1,7 @@
 /** Sizes, places and kinds of work in the names of cases. Other names are shown unchanged. */
 
 /** An integer that may contain spaces. @param {string} text */
-export function number(text) {
+function number(text) {
   return Number(text.replace(/[\s\u202f]/g, ""));
 }
 
@@ -55,7 +55,7 @@ export function sized(name) {
 }
 
 /** The place where `insert middle` or `insert uniform` inserts rows. @param {string} work */
-export function place(work) {
+function place(work) {
   const match = /^insert (middle|end|uniform)$/.exec(work);
   return match && (match[1] === "uniform" ? "random" : match[1]);
 }

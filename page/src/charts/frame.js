@@ -1,12 +1,13 @@
 /**
  * Assembles a chart: a drawing by Plot, a legend below and, for a standalone chart, a title above and a
- * background; and the domains and ticks of logarithmic axes.
+ * background; domains and ticks of logarithmic axes; and words for readers who do not see charts.
  *
  * @typedef {{document: Document, colours: Object<string, string>, width: number, alone: boolean}} Context
  */
 
 import { plot, dot, link, text } from "@observablehq/plot";
-import { FONT } from "./theme.js";
+import { whole } from "../format.js";
+import { FONT } from "./style.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 /** Estimated width of a letter, because charts are also drawn without a browser. */
@@ -190,4 +191,14 @@ export function ticks([low, high], most = 8) {
   const apart = Math.ceil(Math.log10(high / low) / most);
   for (let power = Math.ceil(Math.log10(low)); power <= Math.log10(high); power += apart) all.push(10 ** power);
   return all;
+}
+
+/** The least and the greatest value in words. */
+export function extremes(points, series, value, text = whole) {
+  const name = (point) => series.find((of) => of.key === point.key)?.heading ?? point.key;
+  const ordered = [...points].sort((one, other) => value(one) - value(other));
+  if (!ordered.length) return "nothing";
+  const [low, high] = [ordered[0], ordered[ordered.length - 1]];
+  if (low === high) return `${name(low)} ${text(value(low))}`;
+  return `from ${name(low)} ${text(value(low))} to ${name(high)} ${text(value(high))}`;
 }

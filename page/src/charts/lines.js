@@ -1,21 +1,25 @@
 /**
- * Line chart over a size, with logarithmic axes: one panel per kind of work, one line per configuration.
+ * Line chart over a size, with logarithmic axes: one panel per kind of work, one line per configuration. Where lines
+ * coincide, a panel draws them once, and the legend has all their names.
  *
+ * @typedef {import("./style.js").Series} Series
  * @typedef {{panel: string, key: string, x: number, y: number, title: string, ghost?: boolean}} LinePoint
  */
 
 import { plot, line, dot, text, frame as border, gridX, gridY, axisX, axisY } from "@observablehq/plot";
 import { unique } from "../data.js";
 import { tick } from "../format.js";
-import { together } from "./coincide.js";
-import { common, filled, frame, legend, domain, ticks } from "./frame.js";
+import { common, domain, extremes, filled, frame, legend, ticks } from "./frame.js";
 
+/** The least width of a panel, in pixels. */
 const NARROWEST = 290;
+/** Lines that are nowhere further apart than this, in pixels, look like one. */
+const APART = 1.5;
 
 /**
  * @param {import("./frame.js").Context} context
  * @param {{title: string, subtitle?: string, description: string, x: string, y: string,
- *   series: import("./series.js").Series[], points: LinePoint[], ghosts?: string, single?: boolean}} of
+ *   series: Series[], points: LinePoint[], ghosts?: string, single?: boolean}} of
  *   `single`: lines that coincide are drawn once
  * @returns {SVGElement}
  */
@@ -100,4 +104,73 @@ function apart(xs, width) {
 
 function range(count) {
   return Array.from({ length: count }, (_, at) => at);
+}
+
+/**
+ * Lines that coincide are one.
+ * @param {Series[]} series
+ * @param {LinePoint[]} points
+ * @param {number} scale pixels of a factor of e
+ * @returns {{points: LinePoint[], entries: Series[]}} the points to draw, and the legend: lines that coincide in all
+ *   panels have one entry, and those that coincide in some have one more for each of these panels
+ */
+export function together(series, points, scale) {
+  const own = points.filter((point) => !point.ghost);
+  const used = series.filter((of) => own.some((point) => point.key === of.key));
+  const panels = [...new Set(own.map((point) => point.panel))];
+  const everywhere = groups(used, own, scale);
+  const firsts = everywhere.map(([first]) => first);
+  const entries = everywhere.map((group) => ({ ...group[0], heading: names(group) }));
+  const drawn = new Map();
+  for (const panel of panels) {
+    const here = own.filter((point) => point.panel === panel);
+    const found = groups(firsts.filter((of) => here.some((point) => point.key === of.key)), here, scale);
+    for (const group of found) {
+      const all = group.flatMap((of) => everywhere.find(([first]) => first === of));
+      drawn.set(`${panel}\n${group[0].key}`, all);
+      if (group.length > 1) entries.push({ ...group[0], heading: `${panel}: ${names(all)}` });
+    }
+  }
+  const kept = points.flatMap((point) => {
+    const all = drawn.get(`${point.panel}\n${point.key}`);
+    if (point.ghost || !all) return point.ghost ? [point] : [];
+    const others = all.slice(1).map((of) => of.heading);
+    return [others.length ? { ...point, title: `${point.title}; the same line: ${others.join(", ")}` } : point];
+  });
+  return { points: kept, entries };
+}
+
+/** Series in groups whose lines coincide with that of the first. */
+function groups(series, points, scale) {
+  const found = [];
+  for (const of of series) {
+    const group = found.find(([first]) => coincide(points, first.key, of.key, scale));
+    if (group) group.push(of);
+    else found.push([of]);
+  }
+  return found;
+}
+
+function coincide(points, key, other, scale) {
+  const at = (of) => new Map(points.filter((point) => point.key === of && point.y > 0).map((point) => [`${point.panel}\n${point.x}`, point.y]));
+  const [one, two] = [at(key), at(other)];
+  return one.size === two.size && [...one].every(([where, y]) => two.has(where) && Math.abs(Math.log(y / two.get(where))) * scale <= APART);
+}
+
+/** Headings without repeating a common first word: `SQLite DELETE, PERSIST`. @param {Series[]} group */
+function names(group) {
+  const [first, ...rest] = group.map((of) => of.heading);
+  const word = `${first.split(" ")[0]} `;
+  return [first, ...rest.map((heading) => (heading.startsWith(word) ? heading.slice(word.length) : heading))].join(", ");
+}
+
+/** The chart in words. @param {LinePoint[]} points @param {Series[]} series @param {string} of */
+export function ofLines(points, series, of) {
+  const own = points.filter((point) => !point.ghost);
+  const texts = unique(own.map((point) => point.panel)).map((panel) => {
+    const here = own.filter((point) => point.panel === panel);
+    const last = Math.max(...here.map((point) => point.x));
+    return `${panel}, at ${tick(last)}: ${extremes(here.filter((point) => point.x === last), series, (point) => point.y)}`;
+  });
+  return `${of}. ${texts.join(". ")}.`;
 }

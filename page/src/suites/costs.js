@@ -1,23 +1,21 @@
 /** Figures of single cases, chosen by the reader: parts of a charge, memory pages, SQL phases, single operations. */
 
-import { series } from "../charts/series.js";
-import { spread } from "../charts/spread.js";
-import { stack } from "../charts/stack.js";
+import { ofSpread, ofStack, spread, stack } from "../charts/rows.js";
+import { series } from "../charts/style.js";
 import { heading, unique, inside, isFloor, measured, chargeParts, workParts } from "../data.js";
 import { choice, h, slug } from "../dom.js";
 import { figure } from "../figure.js";
 import { whole } from "../format.js";
-import { ofSpread, ofStack } from "./describe.js";
-import { table } from "../tables/table.js";
+import { numeric, table, textual } from "../tables.js";
 
 /**
  * @param {import("../data.js").Report} report
  * @param {{title: string, about: string, file: string, has: (of: import("../data.js").Case) => any,
- *   favourite: string[], columns: (report: import("../data.js").Report) => import("../tables/table.js").TableColumn[],
+ *   favourite: string[], columns: (report: import("../data.js").Report) => import("../tables.js").TableColumn[],
  *   draw: (context: import("../charts/frame.js").Context, cases: import("../data.js").Case[], label: string) => SVGElement,
  *   controls?: (update: () => void) => Node[]}} of `controls` are shown in addition to the choice of the case
  */
-export function ofCase(report, { title, about, file, has, favourite, draw, columns, controls }) {
+function ofCase(report, { title, about, file, has, favourite, draw, columns, controls }) {
   const cases = report.results.cases.filter(has);
   const names = unique(cases.map((of) => `${of.section}\n${of.name}`));
   if (!names.length) return null;
@@ -38,11 +36,17 @@ export function ofCase(report, { title, about, file, has, favourite, draw, colum
 }
 
 /** Columns of a table: the engine, then numbers. */
-export function named(report, columns) {
+function named(report, columns) {
   return [
-    { heading: "Engine or mode", value: (of) => heading(report, of.configuration), cell: (of) => heading(report, of.configuration) },
-    ...columns.map(([name, value]) => ({ heading: name, numeric: true, value: (of) => Number(value(of)), cell: (of) => whole(Number(value(of))) })),
+    textual("Engine or mode", (of) => heading(report, of.configuration)),
+    ...columns.map(([name, value]) => numeric(name, (of) => Number(value(of)), whole)),
   ];
+}
+
+/** The bars of a chart: floors only if there is nothing else. */
+function barsOf(report, cases, parts) {
+  const engines = cases.filter((of) => !isFloor(report, of.configuration));
+  return (engines.length ? engines : cases).map((of) => ({ heading: heading(report, of.configuration), parts: parts(of) }));
 }
 
 const CHARGE_PARTS = ["the work", "around the work", "after the end"];
@@ -63,8 +67,7 @@ export function stackFigure(report) {
     favourite: ["insert\nmiddle 100", "transactions\ninsert 1 000, warm", "integer autocommit writes\nupdate_index"],
     columns: (of) => named(of, CHARGE_PARTS.map((part, at) => [part, (one) => partsOf(one)[at]]).concat([["charge", (one) => inside(one).charge]])),
     draw: (context, cases, label) => {
-      const engines = cases.filter((of) => !isFloor(report, of.configuration));
-      const bars = (engines.length ? engines : cases).map((of) => ({ heading: heading(report, of.configuration), parts: partsOf(of) }));
+      const bars = barsOf(report, cases, partsOf);
       return stack(context, { title: `Where the charge goes: ${label}`, description: ofStack(bars, CHARGE_PARTS), x: "instructions →", parts: CHARGE_PARTS, bars });
     },
   });
@@ -142,8 +145,7 @@ export function pagesFigure(report) {
     controls: (update) =>
       bases.length > 1 ? [choice("Of the", bases.map((value) => ({ value, text: BASES[value][0] })), basis, (value) => { basis = value; update(); })] : [],
     draw: (context, own, label) => {
-      const engines = own.filter((of) => !isFloor(report, of.configuration));
-      const bars = (engines.length ? engines : own).map((of) => ({ heading: heading(report, of.configuration), parts: partsOf(of) }));
+      const bars = barsOf(report, own, partsOf);
       return stack(context, { title: `Compute and memory pages: ${label}`, subtitle: BASES[basis][0], description: ofStack(bars, PAGE_PARTS), x: "instructions →", parts: PAGE_PARTS, bars });
     },
   });

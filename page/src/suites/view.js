@@ -1,22 +1,19 @@
-/** One results file on the page: its conclusions, then the charts and tables of each section. */
+/** The results files on the page: the conclusions, charts and tables of each, and where its figures come from. */
 
-import { about, casesOf, configurationsOf, heading, sections } from "../data.js";
 import { copyable, narrowed } from "../command.js";
+import { about, casesOf, configurationsOf, heading, rulesOf, sections } from "../data.js";
 import { fold, h, slug } from "../dom.js";
 import { count, spaced, whole } from "../format.js";
-import { sectionTable } from "../tables/section.js";
-import { sheetTable } from "../tables/table.js";
-import { phasesFigure, spreadFigure, stackFigure, pagesFigure } from "./costs.js";
-import { dotsFigure, ratiosFigure } from "./dots.js";
-import { linesFigure } from "./lines.js";
-import { settingsFigure } from "./settings.js";
+import { numeric, sectionTable, sheetTable, table, textual } from "../tables.js";
+import { pagesFigure, phasesFigure, spreadFigure, stackFigure } from "./costs.js";
+import { ratiosFigure, sectionFigure } from "./sections.js";
 
 /** With more sections than this, there is one chart for all, and a table for each. */
 const MANY = 12;
 /** Conclusions of one kind that are shown at once. */
 const FIRST = 4;
 
-/** @param {import("../data.js").Report} report @returns {HTMLElement} */
+/** One results file: its conclusions, then the charts and tables of each section. @param {import("../data.js").Report} report @returns {HTMLElement} */
 export function suite(report) {
   const names = sections(report);
   const title = `${report.id}-title`;
@@ -78,10 +75,7 @@ function overview(report) {
 function section(report, name, id) {
   const title = about(report, name);
   const table = sectionTable(report, name, title);
-  const made =
-    name === "settings" && report.results.suite === "users"
-      ? settingsFigure(report, name, table)
-      : (linesFigure(report, name, table) ?? dotsFigure(report, name, table));
+  const made = sectionFigure(report, name, table);
   return h(
     "section",
     { id, class: "part", "aria-label": title },
@@ -117,4 +111,59 @@ function sheets(report) {
       copyable(report.results.command, `tables of ${report.title}`),
     ),
   );
+}
+
+/** The sources of the figures: versions, modules, settings, commands. @param {{reports: import("../data.js").Report[], tool: string}} data @returns {HTMLElement} */
+export function provenance({ reports, tool }) {
+  return h(
+    "section",
+    { id: "provenance", "aria-labelledby": "provenance-title" },
+    h("h2", { id: "provenance-title" }, "Where the figures come from"),
+    h("p", { class: "about" }, "Instructions are read from performance_counter(0) in the canister, before and after the work. ",
+      "Nothing is subtracted."),
+    reports.map(source),
+    h("p", { class: "about" }, `This page was made by ${tool} from the files only.`),
+  );
+}
+
+function source(report) {
+  const { results } = report;
+  const facts = [
+    ["File", report.file],
+    ["Suite", results.suite],
+    ["Measured by", `stablebench ${results.stablebench}`],
+    ["Revision", results.revision ?? "unknown"],
+    ["Replica", `${results.replica.kind} ${results.replica.version}, ${results.replica.subnet} subnet`],
+    ["Rule set", rulesOf(report)],
+    ["Seed", String(results.seed)],
+    ["Prices", `${whole(Number(results.prices.nodes))} nodes, $${results.prices.usd_per_trillion_cycles} per trillion cycles`],
+    ["Published figures in charts", report.published?.source ?? "none"],
+  ];
+  return h(
+    "section",
+    { class: "part", "aria-label": `Source of ${report.title}` },
+    fold(h("h3", {}, report.title), h("dl", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+    report.rules && h("p", { class: "about" }, report.rules.charge),
+    canisters(report),
+    results.canisters.filter((of) => of.sqlite).map((of) =>
+      h("details", { class: "bare" }, h("summary", {}, `SQLite ${of.sqlite.version} of ${of.name}: compile options`),
+        h("p", { class: "options" }, of.sqlite.compile_options.join(" "))),
+    ),
+    report.settings && h("details", { class: "bare" }, h("summary", {}, report.settings.title), sheetTable(report.settings)),
+    copyable(results.command, `the run of ${report.title}`)),
+  );
+}
+
+function canisters(report) {
+  return table({
+    caption: `Canisters of ${report.title}`,
+    rows: report.results.canisters,
+    columns: [
+      textual("Canister", (of) => of.name),
+      { ...textual("SHA-256 of the module", (of) => of.sha256 || "unknown"), class: () => "hash" },
+      numeric("Bytes", (of) => Number(of.bytes), whole),
+      { ...textual("Crates", (of) => of.crates.map((one) => `${one.name} ${one.version}`).join(", ")), class: () => "wide" },
+      textual("SQLite", (of) => of.sqlite?.version ?? "–"),
+    ],
+  });
 }

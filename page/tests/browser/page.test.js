@@ -1,47 +1,27 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
 import { readFileSync } from "node:fs";
-import { COMMITTED, Reports, launch, open } from "./support.js";
+import { before } from "node:test";
+import { COMMITTED, complete, onPage, reports } from "./support.js";
 
-const reports = new Reports();
-let browser;
 let all;
 
-before(async () => {
+before(() => {
   all = reports.make("all.html", COMMITTED);
-  browser = await launch();
 });
 
-after(async () => {
-  await browser?.close();
-  reports.drop();
-});
+const onAll = (name, run) => onPage(name, () => all, run);
 
-/** A page of all committed results, which must report no errors. */
-function onPage(name, run, options) {
-  test(name, async () => {
-    const { page, complaints, close } = await open(browser, all, options);
-    try {
-      await run(page);
-      assert.deepEqual(complaints, []);
-    } finally {
-      await close();
-    }
-  });
-}
-
-onPage("all suites have charts and tables, without errors", async (page) => {
+onAll("all suites have charts and tables, without errors", async (page) => {
   assert.match(await page.title(), /^stablebench: users, db-bench, keys, sysbench, cuckoo, vfs$/);
   assert.equal(await page.locator("section.suite").count(), 6);
   for (const suite of await page.locator("section.suite").all()) {
     assert.ok((await suite.locator("svg[role=img]").count()) > 0);
     assert.ok((await suite.locator("table").count()) > 0);
   }
-  assert.equal(await page.locator("text=/undefined|NaN|\\[object/").count(), 0);
-  assert.equal(await page.locator("svg [d*=NaN], svg [transform*=NaN]").count(), 0);
+  await complete(page);
 });
 
-onPage("the controls change the answer and its origin", async (page) => {
+onAll("the controls change the answer and its origin", async (page) => {
   const answer = page.locator("#answer .answer");
   const first = await answer.textContent();
   assert.match(first, /is cheapest: .* instructions; .*This was measured\./);
@@ -59,7 +39,7 @@ onPage("the controls change the answer and its origin", async (page) => {
   assert.match(await rows.first().textContent(), /20\u202f000 rows per message is outside of the measured range: 1 to 10\u202f000/);
 });
 
-onPage("inexact answers say so first, with the command that measures exactly this mix", async (page) => {
+onAll("inexact answers say so first, with the command that measures exactly this mix", async (page) => {
   const warning = page.locator("#answer .warning");
   assert.equal(await warning.count(), 0, "the first answer was measured");
   const ask = async (of) => { for (const [name, value] of Object.entries(of)) await page.locator(`#answer input[name=${name}]`).fill(value); };
@@ -80,7 +60,7 @@ onPage("inexact answers say so first, with the command that measures exactly thi
   await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.startsWith("There is no figure for this mix: secondary indexes are not in these measurements."));
 });
 
-onPage("the answer is one recommendation, with PRAGMAs to paste and the command", async (page) => {
+onAll("the answer is one recommendation, with PRAGMAs to paste and the command", async (page) => {
   await page.locator("#answer input[name=insert]").fill("1000");
   await page.waitForFunction(() => document.querySelector("#answer .answer").textContent.startsWith("SQLite PERSIST cache_size=1000 is cheapest"));
   assert.equal(await page.locator("#answer .advised code").textContent(), "PRAGMA journal_mode = PERSIST;\nPRAGMA cache_size = 1000;");
@@ -90,7 +70,7 @@ onPage("the answer is one recommendation, with PRAGMAs to paste and the command"
   assert.match(await page.locator("#answer .advised").textContent(), /If it must be SQL: .* takes [\d.]+× as much\./);
 });
 
-onPage("a configuration that cannot undo a transaction is not recommended", async (page) => {
+onAll("a configuration that cannot undo a transaction is not recommended", async (page) => {
   await page.locator("#answer select[name=place]").selectOption("end");
   await page.locator("#answer input[name=insert]").fill("10000");
   await page.waitForFunction(() => document.querySelector("#answer .advised").textContent.includes("SQLite OFF takes 0."));
@@ -98,7 +78,7 @@ onPage("a configuration that cannot undo a transaction is not recommended", asyn
   assert.doesNotMatch(await page.locator("#answer .answer strong").textContent(), /OFF/);
 });
 
-onPage("the errors of estimates are shown on request", async (page) => {
+onAll("the errors of estimates are shown on request", async (page) => {
   const method = page.locator("#answer .method");
   assert.equal(await method.locator("table").count(), 0);
   await method.locator("summary").click();
@@ -106,7 +86,7 @@ onPage("the errors of estimates are shown on request", async (page) => {
   assert.match(await method.locator("table").last().textContent(), /Reads.*StableBTreeMap\d+\u00a0% \/ \d+\u00a0%, \d+ of \d+/);
 });
 
-onPage("reads change the answer and the bill", async (page) => {
+onAll("reads change the answer and the bill", async (page) => {
   await page.locator("#answer input[name=insert]").fill("1");
   await page.locator("#answer select[name=place]").selectOption("random");
   const instructions = async (at) => Number((await page.locator(at).textContent()).replace(/\D/g, ""));
@@ -118,12 +98,12 @@ onPage("reads change the answer and the bill", async (page) => {
   assert.equal(await instructions(map("#bill", 6)), await instructions(map("#answer", 1)));
 });
 
-onPage("rows at random can be chosen", async (page) => {
+onAll("rows at random can be chosen", async (page) => {
   await page.locator("#answer select[name=place]").selectOption({ label: "at random places" });
   await page.waitForFunction(() => /This was measured\./.test(document.querySelector("#answer .answer").textContent));
 });
 
-onPage("nodes and the price of cycles change the cost", async (page) => {
+onAll("nodes and the price of cycles change the cost", async (page) => {
   const dollars = async () => Number((await page.locator("#answer tbody tr").nth(0).locator("td").nth(4).textContent()).replace(/[^\d.]/g, ""));
   const before = await dollars();
   await page.locator("#answer input[name=nodes]").fill("26");
@@ -132,7 +112,7 @@ onPage("nodes and the price of cycles change the cost", async (page) => {
   assert.ok(Math.abs((await dollars()) / before - 4) < 0.01);
 });
 
-onPage("the place and the order change the answer", async (page) => {
+onAll("the place and the order change the answer", async (page) => {
   const names = () => page.locator("#answer .scroll").first().locator("tbody th").allTextContents();
   const first = await names();
   await page.locator("#answer select[name=place]").selectOption("end");
@@ -142,7 +122,7 @@ onPage("the place and the order change the answer", async (page) => {
   assert.equal(await page.locator("#answer .scroll").first().locator("tbody th").count(), end.length);
 });
 
-onPage("impossible numbers are ignored", async (page) => {
+onAll("impossible numbers are ignored", async (page) => {
   const cell = () => page.locator("#answer tbody tr").first().locator("td").nth(1).textContent();
   const before = await cell();
   for (const [name, value] of [["insert", "-5"], ["insert", "1.5"], ["rows", "3"], ["indexes", "9"], ["payload", ""]]) {
@@ -151,7 +131,7 @@ onPage("impossible numbers are ignored", async (page) => {
   }
 });
 
-onPage("headings sort tables, also with the keyboard", async (page) => {
+onAll("headings sort tables, also with the keyboard", async (page) => {
   const table = page.locator("#suite-users-insert .section-table table");
   await table.evaluate((inner) => { inner.closest("details").open = true; });
   const header = table.locator("thead th").nth(1);
@@ -167,7 +147,7 @@ onPage("headings sort tables, also with the keyboard", async (page) => {
   assert.equal(await table.locator("[aria-sort]").count(), 1);
 });
 
-onPage("the table of a section shows any value", async (page) => {
+onAll("the table of a section shows any value", async (page) => {
   const section = page.locator("#suite-users-insert .section-table");
   await section.evaluate((inner) => { inner.closest("details").open = true; });
   const caption = () => section.locator("caption").textContent();
@@ -177,14 +157,14 @@ onPage("the table of a section shows any value", async (page) => {
   assert.match(await caption(), /heap pages changed/);
 });
 
-onPage("cases without a measurement show the reason", async (page) => {
+onAll("cases without a measurement show the reason", async (page) => {
   const section = page.locator("#suite-users-settings .section-table");
   await section.evaluate((inner) => { inner.closest("details").open = true; });
   assert.ok((await section.locator("abbr.absent").count()) > 0);
   assert.match(await section.locator(".reasons").textContent(), /n\/a: /);
 });
 
-onPage("two configurations are compared", async (page) => {
+onAll("two configurations are compared", async (page) => {
   const pair = page.locator("#multipliers");
   const answer = pair.locator(".answer");
   const first = await answer.textContent();
@@ -196,7 +176,7 @@ onPage("two configurations are compared", async (page) => {
   assert.equal(await pair.locator("table").first().locator("tbody tr").count(), 25);
 });
 
-onPage("a chart is saved as a standalone image", async (page) => {
+onAll("a chart is saved as a standalone image", async (page) => {
   for (const id of ["#suite-users-insert", "#suite-users-settings", "#suite-sysbench", "#suite-db-bench-benchmarks"]) {
     const [download] = await Promise.all([
       page.waitForEvent("download"),
@@ -219,7 +199,7 @@ onPage("a chart is saved as a standalone image", async (page) => {
   }
 });
 
-onPage("a chart is redrawn when the choice changes", async (page) => {
+onAll("a chart is redrawn when the choice changes", async (page) => {
   const section = page.locator("#suite-users-insert");
   const label = () => section.locator("svg[role=img]").first().getAttribute("aria-label");
   const first = await label();
@@ -228,7 +208,7 @@ onPage("a chart is redrawn when the choice changes", async (page) => {
   assert.match(await label(), /cycles per row over new rows per message/);
 });
 
-onPage("each chart has a command, limited to its section where possible", async (page) => {
+onAll("each chart has a command, limited to its section where possible", async (page) => {
   const command = page.locator("#suite-users-curve figcaption code").first();
   assert.match(await command.textContent(), /^stablebench run users --sections curve --per-operation --rules 2026-10/);
   for (const figure of await page.locator("figure").all()) assert.equal(await figure.locator("figcaption code").count(), 1);

@@ -1,18 +1,23 @@
-/** Reports made by the tool, opened in Chromium from their files. */
+/** Reports made by the tool, opened in Chromium from their files: one browser and one folder for each file of tests. */
 
+import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { accessSync, constants, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
-import { fileOf } from "../unit/results.js";
+import { fileOf } from "../results.js";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const SUITES = ["users", "db-bench", "keys", "sysbench", "cuckoo", "vfs"];
 const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-export const COMMITTED = SUITES.map((suite) => fileURLToPath(fileOf(suite)));
+/** @param {string} name as of `fileOf` @returns {string} */
+export const pathOf = (name) => fileURLToPath(fileOf(name));
+
+export const COMMITTED = SUITES.map(pathOf);
 
 function executable(paths, missing) {
   for (const path of paths.filter(Boolean)) {
@@ -35,7 +40,7 @@ const tool = () => {
 };
 
 /** A folder for reports, removed after the tests. */
-export class Reports {
+class Reports {
   constructor() {
     this.folder = mkdtempSync(join(tmpdir(), "stablebench-page-"));
   }
@@ -64,20 +69,61 @@ export function committed(name) {
   return JSON.parse(readFileSync(fileOf(name), "utf8"));
 }
 
-export function launch() {
-  return chromium.launch({
+export const reports = new Reports();
+/** @type {import("playwright-core").Browser} */
+export let browser;
+
+before(async () => {
+  browser = await chromium.launch({
     executablePath: browserPath(),
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
   });
+});
+
+after(async () => {
+  await browser?.close();
+  reports.drop();
+});
+
+/**
+ * A test on a page, which must report no errors.
+ * @param {string} name
+ * @param {() => string} address
+ * @param {(page: import("playwright-core").Page) => Promise<void>} run
+ * @param {Object} [options] of the browser's context
+ */
+export function onPage(name, address, run, options) {
+  test(name, async () => {
+    const { page, complaints, close } = await open(address(), options);
+    try {
+      await run(page);
+      assert.deepEqual(complaints, []);
+    } finally {
+      await close();
+    }
+  });
 }
+
+/** Texts and shapes have no missing values. @param {import("playwright-core").Page} page */
+export async function complete(page) {
+  assert.equal(await page.locator("text=/undefined|NaN|\\[object/").count(), 0);
+  assert.equal(await page.locator("svg [d*=NaN], svg [transform*=NaN]").count(), 0);
+}
+
+/** A test on a page without errors and missing values. The parameters are those of `onPage`. */
+export function onComplete(name, address, run, options) {
+  onPage(name, address, async (page) => { await run(page); await complete(page); }, options);
+}
+
+/** Unfolds everything. @param {import("playwright-core").Page} page */
+export const openAll = (page) => page.evaluate(() => { for (const details of document.querySelectorAll("details")) details.open = true; });
 
 /**
  * Opens a report. Its errors, warnings and network requests are collected.
- * @param {import("playwright-core").Browser} browser
  * @param {string} address
  * @param {Object} [options] of the browser's context
  */
-export async function open(browser, address, options = {}) {
+export async function open(address, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   const page = await context.newPage();
   const complaints = [];

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { memory, month, billed, envelope } from "../../src/bill/bill.js";
-import { sources } from "../../src/mix/sources.js";
-import { FEES, committed, report } from "./results.js";
+import { billed, envelope, memory, month } from "../../src/estimates/rank.js";
+import { sources } from "../../src/question.js";
+import { FEES, committed, report } from "../results.js";
 
 const USERS = committed("users");
 const [SOURCE] = sources([USERS]);
