@@ -67,7 +67,7 @@ describe("a canbench project", () => {
     const { made, event } = two(project(BEFORE), project(NOW));
     const { code, stdout, stderr, summary, output } = await made.act(event);
     assert.equal(code, 0, stderr);
-    golden(assert, "canbench.md", stdout);
+    golden(assert, "canbench", stdout);
     assert.equal(summary, stdout);
     assert.deepEqual(readdirSync(output.report).sort(), ["base.json", "comment.md", "head.json", "report.html"]);
     assert.match(readFileSync(join(output.report, "report.html"), "utf8"), /<td>insert<\/td><td>1 000 000<\/td><td>1 042 000<\/td><td>\+4\.20 %<\/td>/);
@@ -78,14 +78,14 @@ describe("a canbench project", () => {
     const { made, event } = two(project(BEFORE, { "results.yml": YAML }), project(NOW));
     const { code, stdout, stderr } = await made.act(event, { INPUT_BASE: "results.yml" });
     assert.equal(code, 0, stderr);
-    golden(assert, "canbench-file.md", stdout);
+    golden(assert, "canbench-file", stdout);
   });
 
   test("without a change", async () => {
     const { made, event } = two(project(BEFORE), project(BEFORE));
     const { code, stdout } = await made.act(event);
     assert.equal(code, 0);
-    golden(assert, "canbench-equal.md", stdout);
+    golden(assert, "canbench-equal", stdout);
   });
 
   test("with a change below the threshold", async () => {
@@ -108,7 +108,7 @@ describe("a canbench project", () => {
     const first = two({ "a.txt": "" }, project(NOW));
     const { code, stdout, stderr } = await first.made.act(first.event);
     assert.equal(code, 0, stderr);
-    golden(assert, "canbench-first.md", stdout);
+    golden(assert, "canbench-first", stdout);
     const file = await first.made.act(first.event, { INPUT_BASE: "results.yml", INPUT_MAX_RATIO: "1" });
     assert.equal(file.code, 0);
     assert.match(file.stdout, /There is no base: results\.yml does not exist at [0-9a-f]{7}\./);
@@ -127,7 +127,7 @@ describe("a canbench project", () => {
     const github = await api();
     const { code, stdout } = await made.act(event, github.env);
     assert.equal(code, 2);
-    golden(assert, "canbench-failed.md", stdout);
+    golden(assert, "canbench-failed", stdout);
     assert.deepEqual(github.comments.map(({ body }) => body), [stdout]);
   });
 });
@@ -282,7 +282,7 @@ describe("the comment", () => {
     const github = await api();
     const over = await made.act(event, { ...github.env, INPUT_MAX_RATIO: "1.04", INPUT_MAX_AVERAGE: "0.9" });
     assert.equal(over.code, 1, over.stderr);
-    golden(assert, "ceilings.md", github.comments[0].body);
+    golden(assert, "ceilings", github.comments[0].body);
     const under = await made.act(event, { ...github.env, INPUT_MAX_RATIO: "1.042", INPUT_MAX_AVERAGE: "1" });
     assert.equal(under.code, 0);
   });
@@ -293,7 +293,7 @@ describe("the comment", () => {
     const { made, event } = two(project(of(1)), project(of(2)));
     const { code, stdout, stderr, output } = await made.act(event);
     assert.equal(code, 0, stderr);
-    golden(assert, "names.md", stdout);
+    golden(assert, "names", stdout);
     assert.doesNotMatch(stdout, /<script|@someone|\[x\]|\*\*b|<!-- c/);
     const table = stdout.split("\n").filter((line) => line.startsWith("| "));
     assert.equal(table.length, names.length + 1);
@@ -339,7 +339,7 @@ describe("a suite", () => {
     const env = { STABLEBENCH: copying(made), INPUT_COMMAND: COMMAND, INPUT_MAX_RATIO: "1.05", INPUT_MAX_AVERAGE: "1.01" };
     const { code, stdout, stderr, output } = await made.act(event, env);
     assert.equal(code, 1, stderr);
-    golden(assert, "suite.md", stdout);
+    golden(assert, "suite", stdout);
     assert.match(readFileSync(join(output.report, "report.html"), "utf8"), /^<!doctype html>/i);
     const file = await made.act(event, { ...env, INPUT_BASE: "measured.json" });
     assert.equal(file.code, 1);

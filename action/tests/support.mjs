@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const GOLDEN = fileURLToPath(new URL("golden/", import.meta.url));
+const GOLDEN = fileURLToPath(new URL("golden.md", import.meta.url));
 
 export const tool = () => {
   const built = join(process.env.CARGO_TARGET_DIR ?? join(ROOT, "target"), "release", "stablebench");
@@ -21,15 +21,23 @@ export const tool = () => {
   return path;
 };
 
+/** The committed comments by name, each below a heading with it. */
+export const comments = () => Object.fromEntries(readFileSync(GOLDEN, "utf8").split(/^# /m).slice(1).map((part) => {
+  const [name, ...lines] = part.split("\n");
+  return [name, `${lines.join("\n").trim()}\n`];
+}));
+
 /** Compares a text with a committed one, in which hashes of commits and the tool's version are left out. */
 export function golden(assert, name, text) {
-  const path = join(GOLDEN, name);
   const plain = text
     .replace(/\b(head|at) [0-9a-f]{7}\b/g, "$1 COMMIT")
     .replace(/\bstablebench \d+\.\d+\.\d+/g, "stablebench VERSION")
     .replace(/<!-- stablebench [0-9a-f]{12} -->/g, "<!-- stablebench KEY -->");
-  if (process.env.GOLDEN === "renew") writeFileSync(path, plain);
-  assert.equal(plain, readFileSync(path, "utf8"), `${path} differs; GOLDEN=renew writes it again`);
+  if (process.env.GOLDEN === "renew") {
+    const all = Object.entries({ ...comments(), [name]: plain }).sort(([one], [other]) => (one < other ? -1 : 1));
+    writeFileSync(GOLDEN, all.map(([of, comment]) => `# ${of}\n\n${comment}`).join("\n"));
+  }
+  assert.equal(plain, comments()[name], `${name} in ${GOLDEN} differs; GOLDEN=renew writes it again`);
 }
 
 /** A repository with two commits. Each is an object of files with their contents. */
