@@ -1,27 +1,30 @@
-//! Bytes as damage to the file of a saved canister.
+//! Damage to files: of saved canisters, and of compiled modules.
 //!
 //! ```text
-//!   as bytes     without new checksums: the file is refused, or the state is unchanged
-//!   as fields    another header with matching checksums: it is refused, or the canister continues
+//!   saved_state   as bytes     without new checksums: the file is refused, or the state is unchanged
+//!                 as fields    another header with matching checksums: it is refused, or the canister
+//!                              continues
+//!   cache_entry   the file is used only if it is unchanged, because it contains machine code;
+//!                 otherwise it is rebuilt with a note
 //! ```
 
 use std::fs::{self, File};
-use std::sync::OnceLock;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use arbitrary::{Result, Unstructured};
 use serde_json::{Value, json};
-use stablebench_replica::{Canister, Module, saved_note};
+use stablebench_replica::cache::Note;
+use stablebench_replica::{Canister, Module, Replica, Rules, saved_note};
 
-use super::content::Content;
-use super::damage::damaged_file;
-use super::sealed::{parts, sealed};
-use super::{CALLER, bounded_memory, folder, met, replica};
+use super::bounded::{bounded_memory, damaged_file, folder, met};
+use super::content::{CALLER, Content, parts, replica, sealed};
 
-const NAME: &str = "saved_state";
+const SAVED_STATE: &str = "saved_state";
 const NOTE: &str = "a note";
 
 /// Has state in everything that is saved.
-const MODULE: &str = r#"(module
+const CANISTER: &str = r#"(module
     (import "ic0" "certified_data_set" (func $certify (param i32 i32)))
     (import "ic0" "msg_reply" (func $reply))
     (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
@@ -55,7 +58,7 @@ struct Saved {
 fn saved() -> &'static Saved {
     static SAVED: OnceLock<Saved> = OnceLock::new();
     SAVED.get_or_init(|| {
-        let module = replica().compile(&wat::parse_str(MODULE).expect("a module")).unwrap();
+        let module = replica().compile(&wat::parse_str(CANISTER).expect("a module")).unwrap();
         let mut canister = replica().create_canister().unwrap();
         canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
         canister.update(CALLER, "bump", &[]).unwrap().outcome.unwrap();
@@ -72,11 +75,11 @@ fn saved() -> &'static Saved {
 /// Loads a file that the bytes have damaged, with all functions that load files.
 pub fn saved_state(bytes: &[u8]) {
     // Bytes that are too short for an input are ignored.
-    let _ = shaped(&mut Unstructured::new(bytes));
+    let _ = damage_state(&mut Unstructured::new(bytes));
     bounded_memory();
 }
 
-fn shaped(input: &mut Unstructured<'_>) -> Result<()> {
+fn damage_state(input: &mut Unstructured<'_>) -> Result<()> {
     match input.int_in_range(0..=3)? {
         0 => with_module(&damaged_file(&saved().whole, input)?),
         1 => with_note(&damaged_file(&saved().noted, input)?),
@@ -94,12 +97,12 @@ fn with_module(bytes: &[u8]) {
     match replica().load(&path) {
         Ok(canister) => {
             assert_eq!(Content::of(&canister), saved().content);
-            met(NAME, "loaded");
+            met(SAVED_STATE, "loaded");
             goes_on(&canister);
         }
         Err(error) => {
             assert_ne!(bytes, saved().whole, "{error}");
-            met(NAME, "refused");
+            met(SAVED_STATE, "refused");
         }
     }
 }
@@ -115,11 +118,11 @@ fn with_note(bytes: &[u8]) {
             assert_eq!((loaded.as_str(), note.unwrap().as_str()), (NOTE, NOTE));
             assert_eq!(Content::of(&canister), saved().content);
             goes_on(&canister);
-            met(NAME, "loaded");
+            met(SAVED_STATE, "loaded");
         }
         Err(error) => {
             assert_ne!(bytes, saved().noted, "{error}");
-            met(NAME, "refused");
+            met(SAVED_STATE, "refused");
         }
     }
 }
@@ -143,7 +146,10 @@ fn with_fields(whole: &[u8], input: &mut Unstructured<'_>) -> Result<()> {
         replica().load(&path).ok(),
         replica().load_with_note(&path, &saved().module).ok().map(|(canister, _)| canister),
     ];
-    met(NAME, if loaded.iter().any(Option::is_some) { "fields taken" } else { "fields refused" });
+    met(
+        SAVED_STATE,
+        if loaded.iter().any(Option::is_some) { "fields taken" } else { "fields refused" },
+    );
     loaded.iter().flatten().for_each(goes_on);
     Ok(())
 }
@@ -211,7 +217,125 @@ fn goes_on(canister: &Canister) {
     let shown = fork.query(CALLER, "show", &[]).unwrap();
     let bumped = fork.update(CALLER, "bump", &[]).unwrap();
     if shown.outcome.is_ok() && bumped.outcome.is_ok() {
-        met(NAME, "went on");
+        met(SAVED_STATE, "went on");
     }
     assert_eq!(Content::of(canister), content);
+}
+
+const CACHE_ENTRY: &str = "cache_entry";
+
+const COMPILED: &str = r#"(module
+    (import "ic0" "msg_reply" (func $reply))
+    (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+    (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
+    (memory 1)
+    (global $n (mut i64) (i64.const 7)) (global $f (mut f64) (f64.const 0.5))
+    (data (i32.const 100) "some data")
+    (func (export "canister_query show")
+        (i64.store (i32.const 64) (i64.add (global.get $n) (call $grow (i64.const 1))))
+        (call $append (i32.const 64) (i32.const 50)) (call $reply))
+    (@custom "icp:public what" "ever"))"#;
+
+/// An entry as it was written.
+struct Kept {
+    wasm: Vec<u8>,
+    name: String,
+    whole: Vec<u8>,
+    /// That of another module.
+    other: Vec<u8>,
+    seen: String,
+}
+
+fn kept() -> &'static Kept {
+    static KEPT: OnceLock<Kept> = OnceLock::new();
+    KEPT.get_or_init(|| {
+        let entry = |wasm: &[u8]| {
+            let folder = folder();
+            let (replica, _) = with_cache(folder.path());
+            replica.compile(wasm).unwrap();
+            let mut entries = fs::read_dir(folder.path()).unwrap();
+            let path = entries.next().unwrap().unwrap().path();
+            assert!(entries.next().is_none(), "one module, one entry");
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read(&path).unwrap())
+        };
+        let wasm = wat::parse_str(COMPILED).expect("a module");
+        let (name, whole) = entry(&wasm);
+        let (_, other) = entry(&wat::parse_str("(module (memory 3))").expect("a module"));
+        let fresh = folder();
+        let seen = seen(&with_cache(fresh.path()).0, &wasm);
+        Kept { wasm, name, whole, other, seen }
+    })
+}
+
+/// A replica with that cache, and its notes.
+fn with_cache(folder: &Path) -> (Replica, Arc<Mutex<Vec<Note>>>) {
+    let told = Arc::<Mutex<Vec<Note>>>::default();
+    let notes = Arc::clone(&told);
+    let tell = move |note| notes.lock().unwrap().push(note);
+    let replica = Replica::with_notes(Rules::of_2025_10(), Some(folder.to_owned()), tell).unwrap();
+    (replica, told)
+}
+
+/// The observable behaviour and properties of a module.
+fn seen(replica: &Replica, wasm: &[u8]) -> String {
+    let module = replica.compile(wasm).unwrap();
+    let mut canister = replica.create_canister().unwrap();
+    let installed = canister.install(&module, CALLER, &[]).unwrap();
+    let shown = canister.query(CALLER, "show", &[]).unwrap();
+    let counted = |of: &stablebench_replica::Execution| (of.instructions, of.charge, of.cycles);
+    format!(
+        "{:?} {:?} {:?} {:?}",
+        module.info(),
+        (counted(&installed), &installed.outcome),
+        (counted(&shown), &shown.outcome),
+        canister.heap_size(),
+    )
+}
+
+/// Compiles the module with an entry that the bytes have damaged.
+pub fn cache_entry(bytes: &[u8]) {
+    // Bytes that are too short for an input are ignored.
+    let _ = damage_entry(&mut Unstructured::new(bytes));
+    bounded_memory();
+}
+
+fn damage_entry(input: &mut Unstructured<'_>) -> Result<()> {
+    let Kept { wasm, name, whole, other, seen: expected } = kept();
+    let entry = match input.int_in_range(0..=7)? {
+        0 => input.bytes(input.len())?.to_vec(),
+        1 => damaged_file(other, input)?,
+        // The start of one entry and the end of another.
+        2 => {
+            let at = input.choose_index(whole.len().min(other.len()))?;
+            [&whole[..at], &other[at..]].concat()
+        }
+        // Another length of the header, which the checksum does not cover.
+        3 => {
+            let mut entry = whole.clone();
+            let length = *input.choose(&[0, 1, u64::MAX, 1 << 40, whole.len() as u64 - 48])?;
+            let length = if input.arbitrary()? { length } else { input.arbitrary()? };
+            entry[8..16].copy_from_slice(&length.to_le_bytes());
+            entry
+        }
+        _ => damaged_file(whole, input)?,
+    };
+    let folder = folder();
+    let path = folder.path().join(name);
+    fs::write(&path, &entry).unwrap();
+    let (found, told) = with_cache(folder.path());
+    assert_eq!(&seen(&found, wasm), expected);
+    let told = std::mem::take(&mut *told.lock().unwrap());
+    if entry == *whole {
+        assert!(told.is_empty(), "{told:?}");
+        met(CACHE_ENTRY, "taken");
+        return Ok(());
+    }
+    assert!(matches!(&told[..], [Note::Damaged { .. }]), "{told:?}");
+    met(CACHE_ENTRY, "rebuilt");
+    // The entry was written again.
+    let (again, told) = with_cache(folder.path());
+    assert_eq!(&seen(&again, wasm), expected);
+    assert!(told.lock().unwrap().is_empty());
+    Ok(())
 }

@@ -1,26 +1,111 @@
-//! The state of a canister, page by page, from the file that it saves.
+//! The state of a canister, page by page: as a model has it, and as the file has it that a canister
+//! saves. Other tests include this file too.
+//!
+//! ```text
+//!   preamble │ header │ checksums │ module │ … │ heap │ … │ stable memory     (memories at Wasm pages)
+//! ```
 
-use std::collections::BTreeMap;
+#![allow(dead_code, reason = "each program uses a part of this file")]
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
-use stablebench_replica::Canister;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use stablebench_replica::{Canister, Principal, Replica, Rules};
 
+/// The caller of all messages and the controller of all canisters.
+pub const CALLER: Principal = Principal::anonymous();
+
+pub const PAGE: usize = 4_096;
+pub const WASM_PAGE: u64 = 65_536;
 /// Bytes before the header; the second eight contain its length.
 const PREAMBLE: u64 = 48;
-pub const PAGE: usize = 4_096;
-const WASM_PAGE: u64 = 65_536;
 
 /// Pages that are not all zero.
 pub type Pages = BTreeMap<u64, Vec<u8>>;
+
+/// The replica for all inputs.
+pub fn replica() -> &'static Replica {
+    static REPLICA: OnceLock<Replica> = OnceLock::new();
+    REPLICA.get_or_init(|| Replica::new(Rules::of_2025_10(), None).expect("the engine runs here"))
+}
+
+/// A memory; only pages that are not zero are stored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    pub pages: Pages,
+    /// In WebAssembly pages.
+    pub size: u64,
+}
+
+impl Memory {
+    pub fn contains(&self, at: u64, length: u64) -> bool {
+        at.checked_add(length).is_some_and(|end| end <= self.size * WASM_PAGE)
+    }
+
+    pub fn write(&mut self, at: u64, bytes: &[u8]) {
+        for (page, at, part) in pages_of(at, bytes.len() as u64) {
+            let content = self.pages.entry(page).or_insert_with(|| vec![0; PAGE]);
+            content[at..at + part.len()].copy_from_slice(&bytes[part]);
+            if content.iter().all(|byte| *byte == 0) {
+                self.pages.remove(&page);
+            }
+        }
+    }
+
+    pub fn read(&self, at: u64, length: u64) -> Vec<u8> {
+        let mut bytes = vec![0; length as usize];
+        for (page, at, part) in pages_of(at, length) {
+            if let Some(content) = self.pages.get(&page) {
+                let size = part.len();
+                bytes[part].copy_from_slice(&content[at..at + size]);
+            }
+        }
+        bytes
+    }
+
+    pub fn number(&self, at: u64) -> u64 {
+        u64::from_le_bytes(self.read(at, 8).try_into().expect("eight bytes"))
+    }
+
+    pub fn grow(&mut self, delta: u64, most: u64) -> u64 {
+        let before = self.size;
+        match before.checked_add(delta) {
+            Some(after) if after <= most => self.size = after,
+            _ => return u64::MAX,
+        }
+        before
+    }
+}
+
+/// Numbers of the pages whose content differs.
+pub fn changed(before: &Memory, after: &Memory) -> Vec<u64> {
+    let pages: BTreeSet<u64> = before.pages.keys().chain(after.pages.keys()).copied().collect();
+    let differs = |page: &u64| before.pages.get(page) != after.pages.get(page);
+    pages.into_iter().filter(differs).collect()
+}
+
+/// The parts of a range in each page: number of the page, offset in it, part of the range.
+fn pages_of(at: u64, length: u64) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
+    let end = at + length;
+    (at / PAGE as u64..end.div_ceil(PAGE as u64)).map(move |page| {
+        let (first, next) = (page * PAGE as u64, (page + 1) * PAGE as u64);
+        let part = first.max(at)..next.min(end);
+        let inside = (part.start - at) as usize..(part.end - at) as usize;
+        (page, (part.start - first) as usize, inside)
+    })
+}
 
 /// The state of a canister with a module.
 #[derive(Clone, PartialEq)]
 pub struct Content {
     /// The header without the fields that change with every message.
-    pub header: serde_json::Map<String, serde_json::Value>,
+    pub header: serde_json::Map<String, Value>,
     pub heap: Pages,
     pub stable: Pages,
     pub version: u64,
@@ -66,7 +151,7 @@ impl Content {
     }
 
     /// The content without version, time and cycles.
-    pub fn kept(&self) -> (&serde_json::Map<String, serde_json::Value>, &Pages, &Pages) {
+    pub fn kept(&self) -> (&serde_json::Map<String, Value>, &Pages, &Pages) {
         (&self.header, &self.heap, &self.stable)
     }
 
@@ -76,9 +161,9 @@ impl Content {
         let mut header = vec![0; u64::from_le_bytes(length) as usize];
         file.read_exact_at(&mut header, PREAMBLE).expect("a header");
         let end = PREAMBLE + header.len() as u64;
-        let mut header: serde_json::Map<String, serde_json::Value> =
+        let mut header: serde_json::Map<String, Value> =
             serde_json::from_slice(&header).expect("JSON");
-        let number = |value: Option<serde_json::Value>| value.and_then(|value| value.as_u64());
+        let number = |value: Option<Value>| value.and_then(|value| value.as_u64());
         let (version, time) = (number(header.remove("version")), number(header.remove("time")));
         let balance = header.remove("balance").and_then(|text| text.as_str()?.parse().ok());
         let size = |name: &str| header.get(name).and_then(|size| size.as_u64()).expect("a size");
@@ -156,4 +241,38 @@ fn present(file: &File, bytes: Range<u64>) -> Vec<Range<u64>> {
 #[cfg(not(target_os = "linux"))]
 fn present(_file: &File, bytes: Range<u64>) -> Vec<Range<u64>> {
     std::iter::once(bytes).collect()
+}
+
+/// The parts after the header.
+pub struct Rest {
+    /// Of the heap, and of stable memory.
+    pub checksums: [u8; 8],
+    pub module: Vec<u8>,
+    pub memories: Vec<u8>,
+}
+
+/// Splits a file into its header and the rest.
+pub fn parts(whole: &[u8]) -> (serde_json::Map<String, Value>, Rest) {
+    let length = u64::from_le_bytes(whole[8..16].try_into().unwrap()) as usize;
+    let end = PREAMBLE as usize + length;
+    let header: serde_json::Map<String, Value> =
+        serde_json::from_slice(&whole[PREAMBLE as usize..end]).unwrap();
+    let module = end + 8..end + 8 + header["module"].as_u64().unwrap() as usize;
+    let rest = Rest {
+        checksums: whole[end..end + 8].try_into().unwrap(),
+        memories: whole[module.end.next_multiple_of(WASM_PAGE as usize)..].to_vec(),
+        module: whole[module].to_vec(),
+    };
+    (header, rest)
+}
+
+/// Assembles a file with the given header and a matching checksum.
+pub fn sealed(header: &[u8], rest: &Rest) -> Vec<u8> {
+    let checksum = Sha256::new().chain_update(header).chain_update(rest.checksums).finalize();
+    let length = (header.len() as u64).to_le_bytes();
+    let mut file =
+        [b"canister", &length[..], &checksum, header, &rest.checksums, &rest.module].concat();
+    file.resize(file.len().next_multiple_of(WASM_PAGE as usize), 0);
+    file.extend(&rest.memories);
+    file
 }
