@@ -8,15 +8,11 @@
 //! Nesting is limited, so every case ends. Most scripts do what their place allows; some call a
 //! function that it does not, answer twice or not at all, trap, or call what does not exist.
 
-pub mod script;
-
-use script::{Number, Op, Script, Send, Text};
 use stablebench_conformance::Kind;
 use stablebench_conformance::subnet::{Step, SubnetCall, SubnetCase, Ticks};
 use stablebench_workload::Rng;
 
-/// The canister.
-pub const SCRIPTED: &str = include_str!("scripted.wat");
+use super::script::{Number, Op, SCRIPTED, Script, Send, Text, without_heartbeat};
 
 /// Deepest nesting of calls.
 const DEPTH: u32 = 3;
@@ -49,7 +45,7 @@ fn case(number: u16, rng: &mut Rng) -> SubnetCase {
     let module = match heartbeats {
         true => SCRIPTED.to_owned(),
         // Every heartbeat costs a base fee in every round.
-        false => SCRIPTED.replace("canister_heartbeat", "no heartbeat"),
+        false => without_heartbeat(),
     };
     let mut generator = Generator { rng, canisters };
     let steps = (0..6 + generator.below(5)).map(|_| generator.step()).collect();

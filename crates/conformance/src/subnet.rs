@@ -1,4 +1,4 @@
-//! The format of these cases, and the replica on which they run.
+//! Cases of several canisters that call each other, in rounds.
 //!
 //! ```text
 //! name
@@ -30,9 +30,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use stablebench_replica::Principal;
 
-use crate::case::{self, Kind};
-use crate::error::{Error, Failure};
-use crate::hex;
+use crate::case::{self, Error, Kind, hex};
 
 /// Canisters and what is done with them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -192,43 +190,6 @@ mod amounts {
     }
 }
 
-/// The canisters of a case.
-pub trait RunningSubnet {
-    /// Their ids.
-    fn ids(&self) -> Vec<Principal>;
-
-    /// Their balances.
-    ///
-    /// # Errors
-    ///
-    /// If the replica failed.
-    fn balances(&self) -> Result<Vec<u128>, Failure>;
-
-    /// Gives the canisters these balances, if the replica can.
-    fn set_balances(&mut self, _balances: &[i128]) {}
-
-    /// Calls a canister. HTTPS outcalls get these answers.
-    ///
-    /// # Errors
-    ///
-    /// If the replica failed.
-    fn call(
-        &mut self,
-        to: Principal,
-        kind: Kind,
-        method: &str,
-        argument: &[u8],
-        outcalls: &[Outcall],
-    ) -> Result<Expected, Failure>;
-
-    /// Advances the time and executes a round.
-    ///
-    /// # Errors
-    ///
-    /// If the replica failed.
-    fn tick(&mut self, advance_ns: u64) -> Result<(), Failure>;
-}
-
 /// Returns true if a file has such cases.
 ///
 /// # Errors
@@ -259,9 +220,4 @@ pub fn read(path: &Path) -> Result<Vec<SubnetCase>, Error> {
 /// If it cannot be written; an existing file is unchanged then.
 pub fn write(path: &Path, cases: &[SubnetCase]) -> Result<(), Error> {
     case::write_list(path, cases)
-}
-
-/// An amount of cycles in a case.
-pub(super) fn amount(balance: u128) -> i128 {
-    i128::try_from(balance).unwrap_or(i128::MAX)
 }
