@@ -3,7 +3,6 @@
 //!
 //! This runs as a test, for some seconds or, with `--ignored`, some minutes.
 
-use std::path::Path;
 use std::sync::OnceLock;
 
 use arbitrary::Unstructured;
@@ -19,13 +18,8 @@ use crate::terminal::Terminal;
 
 #[path = "../../crates/replica/tests/replica/fuzzing/bounded.rs"]
 mod bounded;
-#[allow(dead_code, reason = "shared with targets that have files")]
-#[path = "../../crates/replica/tests/replica/fuzzing/targets/damage.rs"]
-mod damage;
-#[path = "../../crates/replica/tests/replica/fuzzing/targets/met.rs"]
-mod met;
 
-use met::met;
+use bounded::{damaged, met};
 
 const NAME: &str = "results";
 /// The number of entries that are kept of each list in a committed file: enough for every table.
@@ -67,7 +61,7 @@ fn shaped(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     }
     let mut text = value.to_string();
     if input.ratio(1, 8)? {
-        text = String::from_utf8_lossy(&damage::damaged(text.as_bytes(), 0, input)?).into_owned();
+        text = String::from_utf8_lossy(&damaged(text.as_bytes(), 0, input)?).into_owned();
     }
     match Results::parse(&text) {
         Ok(found) => {
@@ -206,10 +200,8 @@ fn text(input: &mut Unstructured<'_>) -> arbitrary::Result<Value> {
 
 #[test]
 fn results_are_refused_or_shown() {
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/suites/regressions");
-    bounded::run(results, &kept, 700, 200);
-    let meets = [("read", 200), ("refused", 100), ("compared", 200)];
-    bounded::enough(&met::all_met(NAME), &meets);
+    bounded::run(results, 700, 200);
+    bounded::enough(NAME, &[("read", 200), ("refused", 100), ("compared", 200)]);
 }
 
 /// Ten times as many other inputs.

@@ -17,10 +17,9 @@
 //! A file of cases is a JSON list, indented by one space, and gzipped if its name ends in `.gz`.
 //! Reading a file of the recorded cases and writing it again reproduces the text.
 
-use std::fmt;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::{error, fmt, fs};
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -29,9 +28,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::ser::{PrettyFormatter, Serializer};
 use stablebench_replica::files;
-
-use crate::error::Error;
-use crate::hex;
 
 /// A canister and the calls to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -210,6 +206,89 @@ impl From<Case> for Written {
     }
 }
 
+/// Bytes as hexadecimal text.
+pub(crate) mod hex {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    /// Encodes bytes.
+    pub(crate) fn encode(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Decodes bytes, or returns what is wrong with the text.
+    pub(crate) fn decode(text: &str) -> Result<Vec<u8>, String> {
+        let digits = text.as_bytes();
+        if !digits.len().is_multiple_of(2) {
+            return Err(format!("hex needs two digits per byte, but there are {}", digits.len()));
+        }
+        let digit = |at: usize| {
+            char::from(digits[at])
+                .to_digit(16)
+                .ok_or_else(|| format!("position {at} is not a hex digit"))
+        };
+        let byte = |at: usize| Ok((digit(at)? * 16 + digit(at + 1)?) as u8);
+        (0..digits.len()).step_by(2).map(byte).collect()
+    }
+
+    /// For `#[serde(with)]`.
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&encode(bytes))
+    }
+
+    /// For `#[serde(with)]`.
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        decode(&String::deserialize(from)?).map_err(de::Error::custom)
+    }
+}
+
+/// A failure of a target, which ends the run; not a reject.
+pub type Failure = Box<dyn error::Error + Send + Sync>;
+
+/// Cases could not be read, written or run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file could not be read.
+    #[error("{path}: {cause}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Error of the operating system.
+        cause: io::Error,
+    },
+    /// A file could not be written; the existing file is unchanged.
+    #[error("{path} could not be written: {cause}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Error of the operating system.
+        cause: io::Error,
+    },
+    /// A file does not contain cases.
+    #[error("{path} is not a file of cases: {cause}")]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// The parse error.
+        cause: serde_json::Error,
+    },
+    /// The text of a case is not a module.
+    #[error("case {case}: {cause}")]
+    Wat {
+        /// The case.
+        case: String,
+        /// The parse error.
+        cause: wat::Error,
+    },
+    /// The target of a case failed.
+    #[error("case {case}: {cause}")]
+    Target {
+        /// The case.
+        case: String,
+        /// The failure.
+        cause: Failure,
+    },
+}
+
 /// Largest file and largest uncompressed content that is read.
 pub const MAX_FILE: u64 = 1 << 30;
 
@@ -285,4 +364,24 @@ pub fn directory(path: &Path) -> &Path {
 
 fn is_gzipped(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "gz")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hex::{decode, encode};
+
+    #[test]
+    fn decoding_reverses_encoding() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        assert_eq!(decode(&encode(&bytes)), Ok(bytes));
+        assert_eq!(decode("0Aff"), Ok(vec![10, 255]));
+        assert_eq!(decode(""), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn invalid_hex_is_refused() {
+        for text in ["0", "0g", "é0", "+1", " 1"] {
+            assert!(decode(text).is_err(), "{text:?}");
+        }
+    }
 }

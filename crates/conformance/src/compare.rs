@@ -11,13 +11,14 @@
 //! that should succeed, or the other way round, each call of the case fails.
 
 use std::fmt;
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-use crate::case::{Call, Case, Expect, Kind, directory, read};
-use crate::error::Error;
-use crate::hex;
-use crate::subnet::case::{self as subnet, Step};
-use crate::target::{Answer, Answers, Target, answers};
+use stablebench_replica::text::safe;
+
+use crate::case::{Call, Case, Error, Expect, Failure, Kind, directory, hex, read};
+use crate::subnet::{self, Expected, Step, SubnetCase};
+use crate::target::{Answer, Answers, Target, answered, answers};
 
 /// Number of bytes of a reply that a difference shows.
 const SHOWN: usize = 64;
@@ -81,6 +82,28 @@ impl Outcome {
                     }
                 }
             }
+        }
+    }
+
+    /// Compares the steps of a case of several canisters with those on another target.
+    fn compare_steps(&mut self, recorded: &SubnetCase, got: &SubnetCase) {
+        for (number, (wanted, had)) in recorded.steps.iter().zip(&got.steps).enumerate() {
+            let balances = !recorded.balances.is_empty();
+            let name = match wanted {
+                Step::Call(call) => format!("{number} {} of {}", call.method, call.to),
+                Step::Tick(_) => format!("{number} tick"),
+            };
+            let (wanted, had) = (ComparedStep(wanted, balances), ComparedStep(had, balances));
+            if wanted.agrees_with(&had) {
+                self.passed += 1;
+                continue;
+            }
+            self.differences.push(Difference {
+                case: recorded.name.clone(),
+                call: name,
+                expected: wanted.to_string(),
+                got: had.to_string(),
+            });
         }
     }
 
@@ -215,7 +238,7 @@ fn without_id(message: &str) -> &str {
 }
 
 /// Returns true if a recorded message agrees with the actual one.
-pub(crate) fn agree(recorded: &str, message: &str) -> bool {
+fn agree(recorded: &str, message: &str) -> bool {
     let [recorded, message] = [recorded, message].map(without_id);
     let first_line =
         |text: &str| text.lines().next().unwrap_or_default().trim_end_matches('.').to_owned();
@@ -228,7 +251,61 @@ pub(crate) fn agree(recorded: &str, message: &str) -> bool {
     rest.is_empty() || suggestion.is_some_and(|line| !line.contains('\n'))
 }
 
-/// Runs the cases of a file and adds the results to `outcome`. `begin` is called before each case.
+/// The compared parts of a step.
+struct ComparedStep<'a>(&'a Step, bool);
+
+impl ComparedStep<'_> {
+    /// Returns true if a recorded step agrees with the actual one.
+    fn agrees_with(&self, had: &Self) -> bool {
+        let answers = match (self.answer(), had.answer()) {
+            (
+                Some(Expected::Reject { code, message: recorded }),
+                Some(Expected::Reject { code: other, message }),
+            ) => code == other && agree(recorded, message),
+            (recorded, answer) => recorded == answer,
+        };
+        answers && self.balances() == had.balances()
+    }
+
+    fn answer(&self) -> Option<&Expected> {
+        match self.0 {
+            Step::Call(call) => call.expect.as_ref(),
+            Step::Tick(_) => None,
+        }
+    }
+
+    /// The decrease of the balances, if it is compared.
+    fn balances(&self) -> Option<&[i128]> {
+        // These also pay for compiling.
+        let compiles = ["install_code", "load_canister_snapshot"];
+        match self.0 {
+            Step::Call(call)
+                if call.kind == Kind::Management && compiles.contains(&call.method.as_str()) =>
+            {
+                None
+            }
+            Step::Call(call) => Some(&call.balances_fell),
+            Step::Tick(ticks) => self.1.then_some(&ticks.balances_fell[..]),
+        }
+    }
+}
+
+impl fmt::Display for ComparedStep<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.answer() {
+            Some(Expected::Reply(reply)) => write!(f, "reply {}", hex::encode(reply))?,
+            Some(Expected::Reject { code, message }) => write!(f, "{code}: {message}")?,
+            None => f.write_str("nothing")?,
+        }
+        match self.balances() {
+            Some(fell) => write!(f, ", balances fell by {fell:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Runs the cases of a file and adds the results to `outcome`. `begin` is called with the name of each
+/// case and the number of its calls or steps, before the case.
 ///
 /// # Errors
 ///
@@ -237,10 +314,17 @@ pub fn check_file(
     target: &mut dyn Target,
     path: &Path,
     outcome: &mut Outcome,
-    mut begin: impl FnMut(&Case),
+    mut begin: impl FnMut(&str, usize),
 ) -> Result<(), Error> {
+    if subnet::is_file_of_subnets(path)? {
+        for case in subnet::read(path)? {
+            begin(&case.name, case.steps.len());
+            outcome.compare_steps(&case, &answered(target, &case, directory(path))?);
+        }
+        return Ok(());
+    }
     for case in read(path)? {
-        begin(&case);
+        begin(&case.name, case.calls.len());
         outcome.compare(&case, &answers(target, &case, directory(path))?);
     }
     Ok(())
@@ -259,6 +343,36 @@ pub fn recorded_calls(path: &Path) -> Result<u64, Error> {
     }
     let counted = |case: &Case| case.calls.len() as u64 + u64::from(case.install.is_some());
     Ok(read(path)?.iter().map(counted).sum())
+}
+
+/// Runs files of cases on a target and prints the differences. Returns true if there are none. If the
+/// target fails, the differences found so far are printed.
+///
+/// # Errors
+///
+/// If a file cannot be used, the target failed, or stdout cannot be written.
+pub fn compared(
+    target: &mut dyn Target,
+    files: &[PathBuf],
+    mut begin: impl FnMut(&str, usize),
+) -> Result<bool, Failure> {
+    let mut outcome = Outcome::default();
+    let checked =
+        files.iter().try_for_each(|file| check_file(target, file, &mut outcome, &mut begin));
+    let mut text = String::new();
+    for difference in &outcome.differences {
+        text += &format!("{}\n", safe(&difference.to_string()));
+    }
+    if checked.is_ok() {
+        text += &format!("{} passed, {} failed\n", outcome.passed, outcome.differences.len());
+    }
+    match io::stdout().write_all(text.as_bytes()) {
+        // A closed pipe is not an error.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        written => written?,
+    }
+    checked?;
+    Ok(outcome.differences.is_empty())
 }
 
 #[cfg(test)]

@@ -7,13 +7,11 @@
 //!
 //! | | |
 //! |---|---|
-//! | `case` | cases: a module, calls, expected answers; files of cases |
-//! | `hex` | bytes in files of cases |
+//! | `case` | cases: a module, calls, expected answers; files of cases; errors |
+//! | `subnet` | cases of several canisters |
 //! | `target` | the interface of replicas, and the functions that run cases on them |
 //! | `embedded` | the embedded replica as one of them |
-//! | `compare`, `files` | comparison of answers with expected ones, and of files of them |
-//! | `subnet` | cases of several canisters |
-//! | `error` | errors |
+//! | `compare` | comparison of answers with expected ones, and of files of them |
 //!
 //! The recorded cases are in the folder `cases`. The program is `conformance`; `docs/metering.md`
 //! describes it, and how cases are generated and recorded.
@@ -23,15 +21,14 @@
 mod case;
 mod compare;
 mod embedded;
-mod error;
-mod files;
-mod hex;
 pub mod subnet;
 mod target;
 
-pub use case::{Call, Case, Expect, Kind, MAX_FILE, Source, directory, read, write};
-pub use compare::{Difference, Outcome, check_file, recorded_calls};
-pub use embedded::{Embedded, ONLY_ON_SUBNETS};
-pub use error::{Error, Failure};
-pub use files::compared;
-pub use target::{Answer, Answers, Canister, Installed, Reject, Target, answers, run};
+pub use case::{
+    Call, Case, Error, Expect, Failure, Kind, MAX_FILE, Source, directory, read, write,
+};
+pub use compare::{Difference, Outcome, check_file, compared, recorded_calls};
+pub use embedded::{Embedded, EmbeddedSubnet, ONLY_ON_SUBNETS};
+pub use target::{
+    Answer, Answers, Canister, Installed, Reject, RunningSubnet, Target, answered, answers, run,
+};

@@ -26,16 +26,22 @@
 #![allow(clippy::print_stdout, reason = "benchmarks print what they measure")]
 #![allow(clippy::disallowed_methods, reason = "benchmarks measure time")]
 
-#[path = "support/plain.rs"]
-mod plain;
 mod support;
+
+use std::convert::Infallible;
+use std::io::Read;
 
 use ic_stable_structures::memory_manager::{MemoryId, MemoryManager, VirtualMemory};
 use ic_stable_structures::{BTreeMap, DefaultMemoryImpl};
-use plain::{Form, Plain, Running};
 use rusqlite::{Connection, OpenFlags};
 use stablebench_replica::{Canister, Principal, Replica, Rules};
 use support::{install_on, on_a_large_stack, users};
+use wasm_encoder::reencode::{self, Reencode, utils};
+use wasm_encoder::{
+    BlockType, CodeSection, ExportSection, Function, FunctionSection, ImportSection,
+    InstructionSink, MemArg, MemorySection, MemoryType,
+};
+use wasmtime::{Caller, Config, Engine, Extern, Instance, Linker, Module, Store};
 
 fn main() {
     on_a_large_stack(|| {
@@ -174,4 +180,265 @@ fn native_sqlite() -> f64 {
         drop(statement);
         transaction.commit().unwrap();
     })
+}
+
+/// A form of the canister's module.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// Stable memory is a second memory of the module.
+    Plain,
+    /// The methods trap at their end, so that their changes are dropped.
+    Dropping,
+    /// As it was uploaded.
+    Committing,
+}
+
+impl Form {
+    /// Returns a module in this form.
+    fn of(self, uploaded: &[u8]) -> Vec<u8> {
+        let mut wasm = Vec::new();
+        flate2::read::GzDecoder::new(uploaded).read_to_end(&mut wasm).unwrap();
+        let mut module = wasm_encoder::Module::new();
+        let mut recoder =
+            Recoder { form: self, calls: Vec::new(), functions: 0, trapping: Vec::new() };
+        recoder.parse_core_module(&mut module, wasmparser::Parser::new(0), &wasm).unwrap();
+        module.finish()
+    }
+}
+
+/// Imports of the canister's module.
+const IMPORTS: u32 = 12;
+
+struct Recoder {
+    form: Form,
+    /// Names and types of the calls of stable memory, which are the first imports.
+    calls: Vec<(String, u32)>,
+    /// Number of the module's functions, without imports.
+    functions: u32,
+    /// Those that trap at their end.
+    trapping: Vec<u32>,
+}
+
+type Recoded = Result<(), reencode::Error<Infallible>>;
+
+impl Reencode for Recoder {
+    type Error = Infallible;
+
+    /// Functions for the calls come after all others.
+    fn function_index(&mut self, function: u32) -> Result<u32, reencode::Error<Infallible>> {
+        let calls = self.calls.len() as u32;
+        Ok(if function < calls {
+            IMPORTS - calls + self.functions + function
+        } else {
+            function - calls
+        })
+    }
+
+    fn parse_import_section(
+        &mut self,
+        imports: &mut ImportSection,
+        section: wasmparser::ImportSectionReader<'_>,
+    ) -> Recoded {
+        for import in section.into_imports() {
+            let import = import?;
+            match import.ty {
+                wasmparser::TypeRef::Func(ty)
+                    if self.form == Form::Plain && import.name.starts_with("stable64_") =>
+                {
+                    self.calls.push((import.name.to_owned(), ty));
+                }
+                ty => {
+                    imports.import(import.module, import.name, self.entity_type(ty)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn parse_function_section(
+        &mut self,
+        functions: &mut FunctionSection,
+        section: wasmparser::FunctionSectionReader<'_>,
+    ) -> Recoded {
+        self.functions = section.count();
+        utils::parse_function_section(self, functions, section)?;
+        for (_, ty) in &self.calls {
+            functions.function(*ty);
+        }
+        Ok(())
+    }
+
+    fn parse_memory_section(
+        &mut self,
+        memories: &mut MemorySection,
+        section: wasmparser::MemorySectionReader<'_>,
+    ) -> Recoded {
+        utils::parse_memory_section(self, memories, section)?;
+        if self.form == Form::Plain {
+            memories.memory(MemoryType {
+                minimum: 0,
+                maximum: None,
+                memory64: true,
+                shared: false,
+                page_size_log2: None,
+            });
+        }
+        Ok(())
+    }
+
+    fn parse_export(
+        &mut self,
+        exports: &mut ExportSection,
+        export: wasmparser::Export<'_>,
+    ) -> Recoded {
+        if export.name.starts_with("canister_update add") && self.form == Form::Dropping {
+            self.trapping.push(export.index - IMPORTS);
+        }
+        utils::parse_export(self, exports, export)
+    }
+
+    fn parse_function_body(
+        &mut self,
+        code: &mut CodeSection,
+        body: wasmparser::FunctionBody<'_>,
+    ) -> Recoded {
+        let mut function = self.new_function_with_parsed_locals(&body)?;
+        let mut reader = body.get_operators_reader()?;
+        while !reader.eof() {
+            let operator = self.parse_instruction(&mut reader)?;
+            if reader.eof() && self.trapping.contains(&code.len()) {
+                function.instructions().unreachable();
+            }
+            function.instruction(&operator);
+        }
+        code.function(&function);
+        Ok(())
+    }
+
+    fn parse_code_section(
+        &mut self,
+        code: &mut CodeSection,
+        section: wasmparser::CodeSectionReader<'_>,
+    ) -> Recoded {
+        utils::parse_code_section(self, code, section)?;
+        for (name, _) in &self.calls {
+            code.function(&plain_call(name));
+        }
+        Ok(())
+    }
+}
+
+/// A call of stable memory without checks. As compilers of native code do it, short copies are made of
+/// words.
+fn plain_call(name: &str) -> Function {
+    let mut function = Function::new([]);
+    let mut code = function.instructions();
+    let memory = |memory_index| MemArg { offset: 0, align: 0, memory_index };
+    let (to, from, size) = (0, 1, 2);
+    match name {
+        "stable64_size" => {
+            code.memory_size(1);
+        }
+        "stable64_grow" => {
+            code.local_get(0).memory_grow(1);
+        }
+        _ => {
+            let (target, source) = if name == "stable64_read" { (0, 1) } else { (1, 0) };
+            let address = |code: &mut InstructionSink<'_>, local, memory| {
+                code.local_get(local);
+                if memory == 0 {
+                    code.i32_wrap_i64();
+                }
+            };
+            let addresses = |code: &mut InstructionSink<'_>| {
+                address(code, to, target);
+                address(code, from, source);
+            };
+            code.local_get(size).i64_const(128).i64_gt_u().if_(BlockType::Empty);
+            addresses(&mut code);
+            code.local_get(size).i32_wrap_i64().memory_copy(target, source).return_().end();
+            for width in [8, 4, 2, 1] {
+                code.block(BlockType::Empty).loop_(BlockType::Empty);
+                code.local_get(size).i64_const(width).i64_lt_u().br_if(1);
+                addresses(&mut code);
+                let (load, store) = (memory(source), memory(target));
+                match width {
+                    8 => code.i64_load(load).i64_store(store),
+                    4 => code.i64_load32_u(load).i64_store32(store),
+                    2 => code.i64_load16_u(load).i64_store16(store),
+                    _ => code.i64_load8_u(load).i64_store8(store),
+                };
+                for local in [to, from] {
+                    code.local_get(local).i64_const(width).i64_add().local_set(local);
+                }
+                code.local_get(size).i64_const(width).i64_sub().local_set(size).br(0).end().end();
+            }
+        }
+    }
+    code.end();
+    function
+}
+
+/// The canister's module on the engine alone.
+struct Plain {
+    module: Module,
+    linker: Linker<Vec<u8>>,
+}
+
+impl Plain {
+    fn new(uploaded: &[u8]) -> Self {
+        let mut config = Config::new();
+        config
+            .cranelift_nan_canonicalization(true)
+            .max_wasm_stack(8 << 20)
+            .async_stack_size(16 << 20)
+            .memory_guard_size(32 << 20);
+        let engine = Engine::new(&config).unwrap();
+        let module = Module::new(&engine, Form::Plain.of(uploaded)).unwrap();
+        let mut linker = Linker::new(&engine);
+        linker
+            .func_wrap("ic0", "msg_arg_data_size", |caller: Caller<'_, Vec<u8>>| {
+                caller.data().len() as i32
+            })
+            .unwrap();
+        linker
+            .func_wrap(
+                "ic0",
+                "msg_arg_data_copy",
+                |mut caller: Caller<'_, Vec<u8>>, to: i32, from: i32, size: i32| {
+                    let bytes = caller.data()[from as usize..][..size as usize].to_vec();
+                    let heap = caller.get_export("memory").and_then(Extern::into_memory).unwrap();
+                    heap.write(&mut caller, to as usize, &bytes).unwrap();
+                },
+            )
+            .unwrap();
+        linker.func_wrap("ic0", "msg_reply_data_append", |_: i32, _: i32| {}).unwrap();
+        linker.func_wrap("ic0", "msg_reply", || {}).unwrap();
+        linker.func_wrap("ic0", "performance_counter", |_: i32| 0_i64).unwrap();
+        linker.func_wrap("ic0", "time", || 0_i64).unwrap();
+        linker.define_unknown_imports_as_traps(&module).unwrap();
+        Self { module, linker }
+    }
+
+    fn instantiate(&self) -> Running {
+        let mut store = Store::new(self.module.engine(), Vec::new());
+        let instance = self.linker.instantiate(&mut store, &self.module).unwrap();
+        let mut running = Running { store, instance };
+        running.call("canister_init", b"DIDL\0\0");
+        running
+    }
+}
+
+/// An instance of it, with the argument of the message.
+struct Running {
+    store: Store<Vec<u8>>,
+    instance: Instance,
+}
+
+impl Running {
+    fn call(&mut self, export: &str, argument: &[u8]) {
+        *self.store.data_mut() = argument.to_vec();
+        let function = self.instance.get_typed_func::<(), ()>(&mut self.store, export).unwrap();
+        function.call(&mut self.store, ()).unwrap();
+    }
 }

@@ -4,8 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { Folder, MEASURED, ROOT, Server, icpPath, moduleHash, numbers, run, skipIcp } from "./support.js";
-import { ADD, EMPTY, expected } from "./work.js";
+import { ADD, EMPTY, Folder, MEASURED, ROOT, Server, expected, icpPath, moduleHash, numbers, run, skipIcp } from "./support.js";
 
 const DOCUMENT = readFileSync(join(ROOT, "docs/serving.md"), "utf8");
 

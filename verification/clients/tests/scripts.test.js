@@ -4,8 +4,7 @@ import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { Folder, MEASURED, ROOT, Server, icpPath, numbers, run, skipIcp } from "./support.js";
-import { expected } from "./work.js";
+import { Folder, MEASURED, ROOT, Server, expected, icpPath, numbers, run, skipIcp } from "./support.js";
 
 const folder = new Folder();
 after(() => folder.drop());

@@ -2,8 +2,8 @@
 
 #![no_main]
 
-#[path = "../../tests/replica/fuzzing/targets/mod.rs"]
+#[path = "../../tests/replica/fuzzing/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "each binary runs one of the targets")]
-mod targets;
+mod fuzzing;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::cache_entry(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzzing::cache_entry(bytes));

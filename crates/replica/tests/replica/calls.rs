@@ -1,12 +1,19 @@
-//! Calls to other canisters by a canister that runs by itself, without a subnet.
+//! Calls to other canisters by a canister that runs by itself, without a subnet; calls to remote
+//! canisters, which are not on the subnet and which a function answers; and what callbacks cost.
 //!
 //! The modes that allow each call, the order of checks and the error messages are from
 //! `rs/embedders/src/wasmtime_embedder/system_api.rs` of the replica, the prices from
 //! `system_api_complexity.rs`. No recorded case contains a call that its mode does not allow.
 
-use stablebench_replica::{ErrorCode, Replica, Rules, Span};
+use candid::encode_one;
+use ic_management_canister_types::{CanisterIdRecord, CanisterInstallMode};
+use stablebench_replica::subnet::{RemoteCall, Subnet};
+use stablebench_replica::{
+    Canister, Cycles, ErrorCode, Principal, RejectCode, Replica, Rules, Span,
+};
 
-use crate::support::{CALLER, compile, install, query, rejected, update, words};
+use crate::support::managed::{self, MANAGEMENT, PLENTY, USER, code, manage};
+use crate::support::{CALLER, RECORDED, compile, install, query, rejected, update, words};
 
 /// Every call with valid arguments and its cost: the call, its operator, its arguments, and the
 /// function around it.
@@ -281,7 +288,7 @@ fn recorded_messages_without_a_call() {
         b"\x07\x01\0\0\0\0\0\0\x5e\x05\0\0\0\0\0\0x",
         b"\x07\x01\0\0\0\0\0\0\x5e\x76\x02\0\0\0\0\0x",
     ];
-    let wasm = wat::parse_str(include_str!("../calls.wat")).unwrap();
+    let wasm = wat::parse_str(RECORDED).unwrap();
     for (rules, echo) in [Rules::of_2025_10(), Rules::of_2026_08()].into_iter().zip(echoes) {
         let replica = Replica::new(rules, None).unwrap();
         let module = replica.compile_for_queries(&wasm).unwrap();
@@ -300,5 +307,186 @@ fn recorded_messages_without_a_call() {
             ErrorCode::CanisterMethodNotFound,
             "Canister has no query method 'forward'",
         );
+    }
+}
+
+const REMOTE: Principal = Principal::from_slice(&[0, 0, 0, 0, 2, 16, 0, 2, 1, 1]);
+const OTHER: Principal = Principal::from_slice(&[0, 0, 0, 0, 2, 16, 0, 3, 1, 1]);
+const SENT: u64 = 1_000_000_000_000;
+
+/// A subnet with a canister that relays calls.
+fn relaying() -> (Subnet, Principal) {
+    let replica = Replica::new(Rules::today(), None).unwrap();
+    let wasm = wat::parse_str(include_str!("../relay.wat")).unwrap();
+    let mut canister = replica.create_canister().unwrap();
+    let module = replica.compile_for_subnet(&canister.id(), &wasm).unwrap();
+    canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
+    let (mut subnet, id) = (Subnet::new(&replica), canister.id());
+    subnet.add(canister).unwrap();
+    (subnet, id)
+}
+
+/// Calls a method with cycles. Returns the response, and what the caller has paid.
+fn relay(
+    subnet: &mut Subnet,
+    id: Principal,
+    callee: Principal,
+    method: &str,
+) -> (Result<Vec<u8>, String>, Cycles) {
+    let balance = |subnet: &Subnet| subnet.canister(&id).map(Canister::balance).unwrap();
+    let before = balance(subnet);
+    let cycles = SENT.to_le_bytes();
+    let argument = [&cycles, [10].as_slice(), callee.as_slice(), method.as_bytes(), b" argument"];
+    let call = subnet.update(CALLER, id, "relay", &argument.concat()).unwrap();
+    (call.response.map_err(|reject| reject.message), before - balance(subnet))
+}
+
+fn answer(call: &RemoteCall<'_>) -> Option<Result<Vec<u8>, String>> {
+    (call.callee == REMOTE).then(|| match call.method {
+        "accept" => Ok([call.caller.as_slice(), call.argument].concat()),
+        method => Err(format!("no method {method} for {} cycles", call.cycles.get())),
+    })
+}
+
+#[test]
+fn a_reply_accepts_the_cycles_and_a_reject_refunds_them() {
+    let (mut subnet, id) = relaying();
+    subnet.answer_remote_calls(answer);
+    let (reply, accepted) = relay(&mut subnet, id, REMOTE, "accept");
+    assert_eq!(reply.unwrap(), [id.as_slice(), b"argument"].concat());
+    let (reject, refunded) = relay(&mut subnet, id, REMOTE, "refuse");
+    let reject = reject.unwrap_err();
+    assert!(reject.contains("no method refuse for 1000000000000 cycles"), "{reject}");
+    let fees = Cycles(SENT.into());
+    assert!(accepted > fees && refunded < fees, "{accepted:?}, {refunded:?}");
+}
+
+#[test]
+fn other_canisters_do_not_exist() {
+    let (mut subnet, id) = relaying();
+    let (none, paid) = relay(&mut subnet, id, REMOTE, "accept");
+    assert_eq!(none.unwrap_err(), format!("No route to canister {REMOTE}"));
+    assert!(paid < Cycles(SENT.into()));
+    subnet.answer_remote_calls(answer);
+    let (none, paid) = relay(&mut subnet, id, OTHER, "accept");
+    assert_eq!(none.unwrap_err(), format!("No route to canister {OTHER}"));
+    assert!(paid < Cycles(SENT.into()));
+}
+
+#[test]
+fn the_reject_code_is_that_of_a_canister() {
+    let (mut subnet, id) = relaying();
+    subnet.answer_remote_calls(answer);
+    let argument = [[0; 8].as_slice(), &[10], REMOTE.as_slice(), b"refuse argument"].concat();
+    let call = subnet.update(CALLER, id, "relay", &argument).unwrap();
+    assert_eq!(call.response.unwrap_err().code.reject_code(), RejectCode::CanisterReject);
+}
+
+/// `go` calls `raw_rand`, whose answer comes two rounds later.
+fn caller(memory: &str, width: &str) -> Vec<u8> {
+    let zero = format!("({width}.const 0)");
+    let wat = format!(
+        r#"(module
+        (import "ic0" "msg_reply" (func $reply))
+        (import "ic0" "call_new" (func $new (param {width} {width} {width} {width} {width}
+            {width} {width} {width})))
+        (import "ic0" "call_data_append" (func $data (param {width} {width})))
+        (import "ic0" "call_perform" (func $perform (result i32)))
+        (memory {memory}) (table 1 funcref) (elem (i32.const 0) $back)
+        (data ({width}.const 0) "raw_randDIDL\00\00")
+        (func $back (param {width}) (call $reply))
+        (func (export "canister_update go")
+            (call $new {zero} {zero} {zero} ({width}.const 8) {zero} {zero} {zero} {zero})
+            (call $data ({width}.const 8) ({width}.const 6))
+            (drop (call $perform))))"#
+    );
+    wat::parse_str(wat).unwrap()
+}
+
+#[test]
+fn a_callback_is_prepaid_by_the_heap_that_it_finds() {
+    let modules = [caller("1", "i32"), caller("i64 1", "i64")];
+    // The cycles that the canister gets back when the callback has run.
+    let refund = |rules: Rules, at_the_call: usize, at_the_response: usize| {
+        let mut subnet = Subnet::new(&Replica::new(rules, None).unwrap());
+        let canister_id = managed::create(&mut subnet, PLENTY);
+        let install = |subnet: &mut Subnet, mode, module: usize| {
+            let args = code(mode, canister_id, modules[module].clone());
+            manage(subnet, "install_code", args).unwrap();
+        };
+        install(&mut subnet, CanisterInstallMode::Install, at_the_call);
+        let message = subnet.submit(USER, canister_id, "go", &[]).unwrap().unwrap();
+        subnet.tick().unwrap();
+        // In the round in which the management canister answers.
+        install(&mut subnet, CanisterInstallMode::Upgrade(None), at_the_response);
+        assert!(subnet.take_answer(message).is_none());
+        let balance = |subnet: &Subnet| subnet.canister(&canister_id).unwrap().balance().get();
+        let before = balance(&subnet);
+        subnet.tick().unwrap();
+        assert_eq!(subnet.take_answer(message), Some(Ok(Vec::new())));
+        balance(&subnet).cast_signed() - before.cast_signed()
+    };
+    let [today, older] = [Rules::today(), Rules::of_2026_08()]
+        .map(|rules| [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(call, now)| refund(rules, call, now)));
+    let [narrow, widened, narrowed, wide] = today;
+    assert_eq!((wide - widened, narrowed - narrow), (40_000_000_000, 40_000_000_000));
+    // Before, what was refunded by the new width was at most what was prepaid by the old one, with
+    // its base fee.
+    let [narrow, widened, narrowed, _] = older;
+    assert!((5_000_000..6_000_000).contains(&(widened - narrow)), "{older:?}");
+    assert_eq!(narrowed, narrow);
+}
+
+/// A response to a call of code that was uninstalled runs nothing. What was prepaid for that comes
+/// back, whatever code the canister has by then, without the base fee.
+#[test]
+fn a_callback_that_was_uninstalled_costs_the_base_fee() {
+    let modules = [caller("1", "i32"), caller("i64 1", "i64")];
+    // The cycles that the canister gets back with the response.
+    let refund = |rules: Rules, at_the_call: usize, at_the_response: Option<usize>| {
+        let (mut subnet, canister_id) = managed::subnet(rules, PLENTY, "(module)");
+        let install = |module: usize| {
+            code(CanisterInstallMode::Install, canister_id, modules[module].clone())
+        };
+        let submit = |subnet: &mut Subnet, method: &str, argument: Vec<u8>| {
+            subnet.submit(USER, MANAGEMENT, method, &argument).unwrap().unwrap()
+        };
+        let record = || encode_one(CanisterIdRecord { canister_id }).unwrap();
+        manage(&mut subnet, "uninstall_code", CanisterIdRecord { canister_id }).unwrap();
+        manage(&mut subnet, "install_code", install(at_the_call)).unwrap();
+        subnet.submit(USER, canister_id, "go", &[]).unwrap().unwrap();
+        subnet.tick().unwrap();
+        // In the round in which the management canister answers.
+        let mut sent = vec![submit(&mut subnet, "uninstall_code", record())];
+        if let Some(module) = at_the_response {
+            let argument = encode_one(install(module)).unwrap();
+            sent.push(submit(&mut subnet, "install_code", argument));
+        }
+        subnet.tick().unwrap();
+        for message in sent {
+            subnet.take_answer(message).unwrap().unwrap();
+        }
+        let balance = |subnet: &Subnet| subnet.canister(&canister_id).unwrap().balance().get();
+        let before = balance(&subnet);
+        subnet.tick().unwrap();
+        let refund = balance(&subnet) - before;
+        subnet.tick().unwrap();
+        assert_eq!(balance(&subnet), before + refund);
+        refund
+    };
+    // What is returned for the transmission of a response, 32 bytes in Candid, of at most 2 MiB.
+    let transmission = 1_000 * ((2 << 20) - 42);
+    let (narrow, wide, base) = (40_000_000_000, 80_000_000_000, 5_000_000);
+    for (rules, at_the_call, [none, to_narrow, to_wide]) in [
+        (Rules::today(), 0, [narrow; 3]),
+        (Rules::today(), 1, [wide; 3]),
+        // By the width of the code that is there, and at most what was prepaid.
+        (Rules::of_2026_08(), 0, [narrow, narrow, narrow + base]),
+        (Rules::of_2026_08(), 1, [narrow, narrow, wide]),
+    ] {
+        for (now, expected) in [(None, none), (Some(0), to_narrow), (Some(1), to_wide)] {
+            let refund = refund(rules, at_the_call, now);
+            assert_eq!(refund, transmission + expected, "{rules}: {at_the_call}, {now:?}");
+        }
     }
 }

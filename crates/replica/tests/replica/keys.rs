@@ -9,10 +9,11 @@ use ic_management_canister_types::{
 };
 use ic_secp256k1::{PocketIcMasterPublicKeyId, PublicKey};
 use stablebench_replica::subnet::Subnet;
-use stablebench_replica::{Canister, Cycles, ErrorCode, Principal, Replica, Rules, Settings};
+use stablebench_replica::{Canister, Cycles, ErrorCode, Principal, Replica, Rules};
 
-const USER: Principal = Principal::anonymous();
-const MANAGEMENT: Principal = Principal::management_canister();
+use crate::support::managed::{MANAGEMENT, USER};
+use crate::support::{id, member, subnet_of};
+
 const TEST_FEE: u64 = 10_000_000_000;
 const FEE: u64 = 26_153_846_153;
 const ALL_KEYS: &str = "[ecdsa:Secp256k1:dfx_test_key, ecdsa:Secp256k1:key_1, \
@@ -43,29 +44,11 @@ const COST: &str = r#"(module
     (func (export "canister_query schnorr") (call $end (call $schnorr (call $start))))
     (func (export "canister_query vetkd") (call $end (call $vetkd (call $start)))))"#;
 
-fn id(number: u8) -> Principal {
-    Principal::from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xe0, 0, number, 1, 1])
-}
-
-/// A canister with a module.
-fn canister(replica: &Replica, number: u8, wat: &str) -> Canister {
-    let module = replica.compile_for_subnet(&id(number), &wat::parse_str(wat).unwrap()).unwrap();
-    let usual = replica.create_canister().unwrap();
-    let settings = Settings { id: id(number), ..usual.settings().clone() };
-    let mut canister = Canister::new(settings).unwrap();
-    canister.install(&module, USER, &[]).unwrap().outcome.unwrap();
-    canister
-}
-
 /// A subnet with two canisters that relay calls, and one that reports costs.
 fn subnet() -> Subnet {
     let replica = Replica::new(Rules::today(), None).unwrap();
-    let mut subnet = Subnet::new(&replica);
     let relay = include_str!("../relay.wat");
-    for (number, wat) in [(0, relay), (1, relay), (2, COST)] {
-        subnet.add(canister(&replica, number, wat)).unwrap();
-    }
-    subnet
+    subnet_of(&replica, &[relay, relay, COST])
 }
 
 /// Calls the management canister from a canister.
@@ -280,7 +263,7 @@ fn the_system_api_reports_the_fee() {
     assert_eq!(cost("vetkd", 0, "key_1"), (2, 0));
     // A canister by itself has no keys.
     let replica = Replica::new(Rules::today(), None).unwrap();
-    let alone = canister(&replica, 0, COST);
+    let alone = member(&replica, 0, COST);
     let reply = alone.query(USER, "ecdsa", b"\0key_1").unwrap().outcome.unwrap();
     assert_eq!(reply[0], 2);
 }

@@ -574,3 +574,61 @@ fn an_upgrade_keeps_the_heap_of_modules_with_enhanced_persistence() {
         assert_eq!(numbers(query(&canister, "show", &[])), [0, heap, 7]);
     }
 }
+
+/// The node count costs as much as the other calls that return a size, and has the width of an address.
+#[test]
+fn canisters_ask_for_the_number_of_nodes() {
+    let wide = "(i64.extend_i32_u (call $nodes))";
+    for (memory, width, nodes) in [("1", "i32", wide), ("i64 1", "i64", "(call $nodes)")] {
+        let wat = format!(
+            r#"(module
+            (import "ic0" "msg_reply" (func $reply))
+            (import "ic0" "msg_reply_data_append" (func $append (param {width} {width})))
+            (import "ic0" "performance_counter" (func $counter (param i32) (result i64)))
+            (import "ic0" "subnet_self_size" (func $size (result {width})))
+            (import "ic0" "subnet_self_node_count" (func $nodes (result {width})))
+            (memory {memory})
+            (func $use (export "canister_update count") (export "canister_query ask")
+                (local $first i64) (local $second i64)
+                (local.set $first (call $counter (i32.const 0)))
+                (drop (call $size))
+                (local.set $second (call $counter (i32.const 0)))
+                (i64.store ({width}.const 0) (i64.sub (local.get $second) (local.get $first)))
+                (local.set $first (call $counter (i32.const 0)))
+                (i64.store ({width}.const 16) {nodes})
+                (local.set $second (call $counter (i32.const 0)))
+                (i64.store ({width}.const 8) (i64.sub (local.get $second) (local.get $first)))
+                (call $append ({width}.const 0) ({width}.const 24)) (call $reply)))"#
+        );
+        let wasm = wat::parse_str(&wat).unwrap();
+        let replica = Replica::new(Rules::today(), None).unwrap();
+        let module = replica.compile(&wasm).unwrap();
+        let mut canister = replica.create_canister().unwrap();
+        canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap();
+        let update = canister.update(CALLER, "count", &[]).unwrap().outcome.unwrap();
+        let query = canister.query(CALLER, "ask", &[]).unwrap().outcome.unwrap();
+        for reply in [update, query] {
+            let number = |at: usize| u64::from_le_bytes(reply[at..at + 8].try_into().unwrap());
+            // Each with the price of the counter that is read afterwards.
+            assert_eq!([number(0), number(8), number(16)], [700, 700, 13]);
+        }
+        for older in [Rules::of_2025_10(), Rules::of_2026_08()] {
+            let refusal = Replica::new(older, None).unwrap().compile(&wasm).unwrap_err().message;
+            let words = "'subnet_self_node_count' from 'ic0' that is not exported";
+            assert!(refusal.contains(words), "{refusal}");
+        }
+    }
+}
+
+#[test]
+fn the_start_function_does_not_know_the_number_of_nodes() {
+    let wat = r#"(module
+        (import "ic0" "subnet_self_node_count" (func $nodes (result i32)))
+        (start $go) (func $go (drop (call $nodes))))"#;
+    let replica = Replica::new(Rules::today(), None).unwrap();
+    let module = replica.compile(&wat::parse_str(wat).unwrap()).unwrap();
+    let mut canister = replica.create_canister().unwrap();
+    let reject = canister.install(&module, CALLER, &[]).unwrap().outcome.unwrap_err();
+    let words = "\"ic0_subnet_self_node_count\" cannot be executed in start mode";
+    assert!(reject.message.contains(words), "{reject}");
+}

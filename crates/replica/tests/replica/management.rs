@@ -2,16 +2,18 @@
 
 use candid::{Nat, decode_one, encode_args, encode_one};
 use ic_management_canister_types::{
-    CanisterIdRecord, CanisterInstallMode, CanisterSettings, CanisterStatusResult,
-    CreateCanisterArgs, FetchCanisterLogsArgs, FetchCanisterLogsResult, HttpHeader, HttpMethod,
-    HttpRequestArgs, HttpRequestResult, LogVisibility, ProvisionalCreateCanisterWithCyclesArgs,
-    UpdateSettingsArgs, UpgradeFlags, WasmMemoryPersistence,
+    CanisterIdRecord, CanisterInfoArgs, CanisterInfoResult, CanisterInstallMode, CanisterSettings,
+    CanisterStatusResult, CreateCanisterArgs, FetchCanisterLogsArgs, FetchCanisterLogsResult,
+    HttpHeader, HttpMethod, HttpRequestArgs, HttpRequestResult, LogVisibility,
+    ProvisionalCreateCanisterWithCyclesArgs, UpdateSettingsArgs, UpgradeFlags,
+    WasmMemoryPersistence,
 };
 use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{Cycles, ErrorCode, Principal, Reject, RejectCode, Replica, Rules};
 
-use super::managed::{self, CREATE, MANAGEMENT, RELAY, USER, code, manage};
+use crate::support::managed::{self, CREATE, MANAGEMENT, PLENTY, RELAY, USER, code, manage};
 
+const STRANGER: Principal = Principal::from_slice(&[7; 29]);
 const DAY: u64 = 86_400 * 1_000_000_000;
 
 /// A subnet by today's rules with a canister that relays.
@@ -437,5 +439,86 @@ fn storage_is_charged_every_fifty_rounds_since_october() {
         }
         let paid = full.get() - balance(&subnet).get();
         assert!(paid >= 10_000 * 86_400, "the time of all rounds is paid for: {paid}");
+    }
+}
+
+#[test]
+fn canister_info_is_a_query() {
+    let ask = |rules, canister_id: Option<Principal>| {
+        let (subnet, id) = managed::subnet(rules, PLENTY, RELAY);
+        let canister_id = canister_id.unwrap_or(id);
+        let args = CanisterInfoArgs { canister_id, num_requested_changes: Some(1) };
+        let argument = encode_one(args).unwrap();
+        subnet.query(STRANGER, MANAGEMENT, "canister_info", &argument).unwrap().response
+    };
+    let info = decode_one::<CanisterInfoResult>(&ask(Rules::today(), None).unwrap()).unwrap();
+    assert_eq!((info.total_num_changes, info.recent_changes.len()), (2, 1));
+    assert_eq!(info.controllers, [USER]);
+    let missing = ask(Rules::today(), Some(STRANGER)).unwrap_err();
+    assert_eq!(missing.code, ErrorCode::CanisterNotFound, "{missing}");
+    let older = ask(Rules::of_2026_08(), None).unwrap_err();
+    assert_eq!(older.code, ErrorCode::CanisterMethodNotFound, "{older}");
+    // As an update it is still for canisters only.
+    let (mut subnet, canister_id) = managed::subnet(Rules::today(), PLENTY, RELAY);
+    let args = CanisterInfoArgs { canister_id, num_requested_changes: None };
+    let argument = encode_one(args).unwrap();
+    let refused = subnet.update(USER, MANAGEMENT, "canister_info", &argument).unwrap().response;
+    assert_eq!(refused.unwrap_err().message, "Only canisters can call ic00 method canister_info");
+}
+
+#[test]
+fn composite_queries_ask_the_management_canister() {
+    let (subnet_of_today, id) = managed::subnet(Rules::today(), PLENTY, RELAY);
+    let ask = |subnet: &Subnet, method: &str, argument: Vec<u8>| -> Result<Vec<u8>, Reject> {
+        let argument = [method.as_bytes(), b" ", &argument].concat();
+        subnet.query(USER, id, "ask", &argument).unwrap().response
+    };
+    let record = || encode_one(CanisterIdRecord { canister_id: id }).unwrap();
+    let status = ask(&subnet_of_today, "canister_status", record()).unwrap();
+    // A canister sees its own status.
+    assert_eq!(decode_one::<CanisterStatusResult>(&status).unwrap().settings.controllers, [USER]);
+    let info = CanisterInfoArgs { canister_id: id, num_requested_changes: None };
+    let info = ask(&subnet_of_today, "canister_info", encode_one(info).unwrap()).unwrap();
+    assert_eq!(decode_one::<CanisterInfoResult>(&info).unwrap().controllers, [USER]);
+    // It is subject to the access control of the caller, which is the canister.
+    let logs = encode_one(FetchCanisterLogsArgs { canister_id: id, filter: None }).unwrap();
+    let refused = ask(&subnet_of_today, "fetch_canister_logs", logs).unwrap_err();
+    assert!(refused.message.contains(&format!("Caller {id} is not allowed")), "{refused}");
+    let empty = || encode_args(()).unwrap();
+    for (method, words) in [
+        ("list_canisters", "list_canisters is only available on subnets with subnet admins"),
+        ("canister_metrics", "The embedded replica does not support canister_metrics"),
+        ("raw_rand", "Query method raw_rand not found."),
+        ("start_canister", "Query method start_canister not found."),
+    ] {
+        let refused = ask(&subnet_of_today, method, empty()).unwrap_err();
+        assert!(refused.message.starts_with(words), "{refused}");
+    }
+    let (older, other) = managed::subnet(Rules::of_2026_08(), PLENTY, RELAY);
+    assert_eq!(other, id);
+    ask(&older, "canister_status", record()).unwrap_err();
+}
+
+/// Instructions of `canister_init` cost the same whatever the heap.
+#[test]
+fn installing_a_64_bit_module_costs_as_a_32_bit_one() {
+    let cost = |rules: Rules, memory: &str| {
+        let wat = format!(
+            r#"(module (memory {memory}) (func (export "canister_init") (local $n i32)
+                (loop $next
+                    (br_if $next (i32.lt_u
+                        (local.tee $n (i32.add (local.get $n) (i32.const 1)))
+                        (i32.const 1000000))))))"#
+        );
+        let replica = Replica::new(rules, None).unwrap();
+        let module = replica.compile(&wat::parse_str(&wat).unwrap()).unwrap();
+        let mut canister = replica.create_canister().unwrap();
+        let installed = canister.install(&module, USER, &[]).unwrap();
+        (installed.instructions.get(), installed.cycles.get())
+    };
+    for (rules, factor) in [(Rules::today(), 1), (Rules::of_2026_08(), 2)] {
+        let [(used, narrow), (same, wide)] = ["1", "i64 1"].map(|memory| cost(rules, memory));
+        assert_eq!(used, same);
+        assert_eq!(wide - narrow, u128::from(used) * (factor - 1), "{rules}");
     }
 }

@@ -1,7 +1,5 @@
-//! Bounded runs of the fuzz targets and of every input that once found a bug (`regressions`), and
-//! mutated requests. `fuzz/` runs the targets with `cargo fuzz` for any time.
-
-use std::path::Path;
+//! Bounded runs of the fuzz targets, and mutated requests. `fuzz/` runs the targets with
+//! `cargo fuzz` for any time.
 
 use candid::Principal;
 use proptest::collection::vec;
@@ -9,14 +7,12 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::server::{COUNTER, Server, ed25519, number, query};
-use super::{bounded, targets};
+use super::targets::{self, bounded};
 
 /// Runs `target` on bounded inputs, and checks that they cover the given cases often enough.
 fn run(target: fn(&[u8]), name: &str, inputs: u64, cases: &[(&str, usize)]) {
-    let regressions =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/regressions").join(name);
-    bounded::run(target, &regressions, inputs, 2_000);
-    bounded::enough(&targets::all_met(name), cases);
+    bounded::run(target, inputs, 2_000);
+    bounded::enough(name, cases);
 }
 
 #[test]

@@ -8,8 +8,6 @@
     reason = "tests trust what they read"
 )]
 
-#[path = "../../../replica/tests/replica/fuzzing/bounded.rs"]
-mod bounded;
 mod calls;
 mod clients;
 mod fuzzing;

@@ -14,9 +14,8 @@ use ic_management_canister_types::{
 use sha2::{Digest, Sha256};
 use stablebench_conformance::subnet::SubnetCase;
 
-use super::calls::script::Script;
-use super::steps::{
-    CREATION, Case, USER, candid, id, record, send, subject, wasm, without_heartbeat,
+use super::script::{
+    CREATION, Case, Script, USER, candid, id, record, send, subject, wasm, without_heartbeat,
 };
 
 /// A module with a counter, and functions of every kind of installation.

@@ -14,8 +14,8 @@ use stablebench_conformance::subnet::{Part, SubnetCase};
 use stablebench_conformance::{Error, Kind};
 use stablebench_replica::files;
 
-use super::steps::{Case, candid, id};
-use crate::import::relative_text;
+use super::script::{Case, candid, id};
+use crate::record::relative_text;
 
 /// The folder of the modules.
 const MODULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/replica/tests/motoko");

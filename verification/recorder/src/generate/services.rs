@@ -10,7 +10,7 @@ use ic_management_canister_types::{
 use stablebench_conformance::Kind;
 use stablebench_conformance::subnet::{Outcall, SubnetCase};
 
-use super::steps::{Case, candid, id, without_heartbeat};
+use super::script::{Case, candid, id, without_heartbeat};
 
 /// A module whose `fetch` sends its argument as an HTTPS outcall with 1 T cycles, and `poorly` with
 /// 1 M. Both return the response, or code and text of the reject, and the refunded cycles. `forget`

@@ -1,27 +1,28 @@
-//! A canister and its model. Both execute the same messages, and the results are compared: of the
-//! canister, whose instance is reused, and of a fork, which has a new one.
+//! Canisters and their models, which execute the same messages, and whose results are compared.
+//!
+//! A canister by itself is compared, whose instance is reused, and a fork, which has a new one. On
+//! a subnet canisters call each other: methods, callbacks, cleanups after traps, timers. There a
+//! message makes one call at most, and leaves the answer to the callback. So one message runs at a
+//! time, and their order is known.
 
 use std::fmt::Write;
 use std::sync::OnceLock;
 
 use arbitrary::{Result, Unstructured};
+use stablebench_replica::subnet::{Executed, Function, Subnet};
 use stablebench_replica::{
-    Canister, DifferingPages, Effort, ErrorCode, Execution, Module, Principal, Replica, Rules,
+    Canister, DifferingPages, Effort, ErrorCode, Execution, Module, Replica, Rules, Settings,
     StableCalls, WasmPages,
 };
 
 use super::execution::{Message, Mode, Outcome, Predicted, State, Touched, execute};
-use super::module::{self, query_name, update_name};
-use super::prices::Operators;
-use super::program::{Body, Program, QUERIES, Setting, UPDATES, Width, program};
-use crate::fuzzing::targets::content::{Content, Saved, same_pages};
-use crate::fuzzing::targets::memory::Memory;
-use crate::fuzzing::targets::met::met;
+use super::module::{self, CANISTERS, Operators, id, query_name, update_name};
+use super::program::{Body, DUE, Program, QUERIES, Setting, UPDATES, Width, program};
+use crate::fuzzing::bounded::met;
+use crate::fuzzing::content::{CALLER, Content, Memory, Saved, same_pages};
 
-/// The caller of all messages and the controller of all canisters.
-pub const CALLER: Principal = Principal::anonymous();
 /// Name under which events are counted.
-pub const NAME: &str = "memories";
+pub const MEMORIES: &str = "memories";
 
 const UPDATE: u64 = 40_000_000_000;
 const QUERY: u64 = 5_000_000_000;
@@ -30,7 +31,7 @@ const MAX_CANISTERS: usize = 3;
 const STEPS: usize = 14;
 
 /// The replicas of both rule sets.
-pub fn replica(rules: usize, effort: Effort) -> &'static Replica {
+fn replica(rules: usize, effort: Effort) -> &'static Replica {
     static REPLICAS: OnceLock<[[Replica; 2]; 2]> = OnceLock::new();
     let replicas = REPLICAS.get_or_init(|| {
         [Effort::Full, Effort::Least].map(|effort| {
@@ -43,7 +44,7 @@ pub fn replica(rules: usize, effort: Effort) -> &'static Replica {
 }
 
 /// Generates the width of heap addresses.
-pub fn width(input: &mut Unstructured<'_>) -> Result<Width> {
+fn width(input: &mut Unstructured<'_>) -> Result<Width> {
     Ok(if input.ratio(1, 3)? { Width::Bits64 } else { Width::Bits32 })
 }
 
@@ -86,11 +87,11 @@ pub fn memories(bytes: &[u8], effort: Effort) -> String {
     let mut input = Unstructured::new(bytes);
     let mut counts = String::new();
     // Bytes that are too short for an input are ignored.
-    let _ = run(&mut input, effort, &mut counts);
+    let _ = run_alone(&mut input, effort, &mut counts);
     counts
 }
 
-fn run(input: &mut Unstructured<'_>, effort: Effort, counts: &mut String) -> Result<()> {
+fn run_alone(input: &mut Unstructured<'_>, effort: Effort, counts: &mut String) -> Result<()> {
     let replica = replica(input.choose_index(2)?, effort);
     let versions = [Version::generated(input, replica)?, Version::generated(input, replica)?];
     let Some(pair) = Pair::install(replica, &versions, counts) else { return Ok(()) };
@@ -111,7 +112,7 @@ fn run(input: &mut Unstructured<'_>, effort: Effort, counts: &mut String) -> Res
                 let without_pages = predicted.wasm_pages.is_none();
                 if predicted.cut_off && without_pages && pair.version.program.width == Width::Bits32
                 {
-                    met(NAME, "cut off");
+                    met(MEMORIES, "cut off");
                 }
             }
             7 | 8 => {
@@ -178,13 +179,13 @@ impl<'v> Pair<'v> {
             let installed = canister.install(module, CALLER, &[]).expect("memory");
             compare_install(&installed, &[&predicted], counts);
             if !predicted.outcome.is_failure() {
-                met(NAME, "installed");
+                met(MEMORIES, "installed");
                 let pair = Self { canister, state, version, rules };
                 pair.check();
                 return Some(pair);
             }
             assert!(canister.module().is_none());
-            met(NAME, "not installed");
+            met(MEMORIES, "not installed");
         }
         None
     }
@@ -211,7 +212,7 @@ impl<'v> Pair<'v> {
         compare(&executed, &predicted, counts);
         compare(&fork.update(CALLER, method, argument).expect("memory"), &predicted, counts);
         let kept = !predicted.outcome.is_failure();
-        met(NAME, if kept { "kept" } else { "undone" });
+        met(MEMORIES, if kept { "kept" } else { "undone" });
         if kept && mode.keeps_changes() {
             self.state = state;
         }
@@ -236,7 +237,7 @@ impl<'v> Pair<'v> {
             let executed = canister.query(CALLER, method, argument).expect("memory");
             compare(&executed, &predicted, counts);
         }
-        met(NAME, if predicted.outcome.is_failure() { "not answered" } else { "answered" });
+        met(MEMORIES, if predicted.outcome.is_failure() { "not answered" } else { "answered" });
         predicted
     }
 
@@ -273,7 +274,7 @@ impl<'v> Pair<'v> {
                 }
                 false => assert_eq!(predicted.checks[check], used, "{what}"),
             }
-            met(NAME, what);
+            met(MEMORIES, what);
         }
         Ok(())
     }
@@ -309,7 +310,7 @@ impl<'v> Pair<'v> {
         }
         compare_install(&upgraded, &functions, counts);
         compare_install(&again, &functions, counts);
-        met(NAME, if kept { "upgraded" } else { "not upgraded" });
+        met(MEMORIES, if kept { "upgraded" } else { "not upgraded" });
         if kept {
             self.state = state;
             self.version = version;
@@ -324,7 +325,7 @@ impl<'v> Pair<'v> {
 }
 
 /// Compares the state of a canister with the model's.
-pub fn same_state(canister: &Canister, state: &State) {
+fn same_state(canister: &Canister, state: &State) {
     let content = Content::of(canister);
     same_pages("heap", &content.heap, &state.heap.pages);
     same_pages("stable memory", &content.stable, &state.stable.pages);
@@ -338,7 +339,7 @@ pub fn same_state(canister: &Canister, state: &State) {
 }
 
 /// The input of a message with the usual limit of its mode.
-pub fn message(mode: Mode, argument: &[u8]) -> Message<'_> {
+fn message(mode: Mode, argument: &[u8]) -> Message<'_> {
     let limit = match mode {
         Mode::Query | Mode::CompositeQuery => QUERY,
         Mode::Init | Mode::PreUpgrade => INSTALL,
@@ -366,7 +367,7 @@ fn compare(executed: &Execution, predicted: &Predicted, counts: &mut String) {
 }
 
 /// Compares everything but the outcome.
-pub fn compare_costs(executed: &Execution, predicted: &Predicted) {
+fn compare_costs(executed: &Execution, predicted: &Predicted) {
     let pages = |ranges: &[std::ops::Range<usize>]| -> Vec<u64> {
         ranges.iter().flat_map(|range| range.clone().map(|page| page as u64)).collect()
     };
@@ -413,4 +414,189 @@ fn compare_sums(executed: &Execution, functions: &[&Predicted]) {
     let StableCalls { reads, bytes_read, writes, bytes_written, .. } = executed.stable_calls;
     let calls = [0, 1, 2, 3].map(|at| functions.iter().map(|it| it.stable_calls[at]).sum::<u64>());
     assert_eq!([reads, bytes_read.get(), writes, bytes_written.get()], calls, "stable calls");
+}
+
+/// Name under which events are counted.
+pub const CALLS: &str = "calls";
+
+const USER_CALLS: usize = 8;
+
+/// Runs the calls that the bytes describe. Returns the counts of all executions.
+pub fn calls(bytes: &[u8], effort: Effort) -> String {
+    let mut input = Unstructured::new(bytes);
+    let mut counts = String::new();
+    // Bytes that are too short for an input are ignored.
+    let _ = run_subnet(&mut input, effort, &mut counts);
+    counts
+}
+
+fn run_subnet(input: &mut Unstructured<'_>, effort: Effort, counts: &mut String) -> Result<()> {
+    let replica = replica(input.choose_index(2)?, effort);
+    let setting = Setting::Subnet { canisters: CANISTERS };
+    let mut subnet = Subnet::new(replica);
+    let mut members = Vec::new();
+    for number in 0..CANISTERS {
+        let width = width(input)?;
+        let program = program(input, setting, width)?;
+        let wasm = module::module(&program, true);
+        let module = replica.compile_for_subnet(&id(number), &wasm).expect("a valid module");
+        let usual = replica.create_canister().expect("memory");
+        let settings = Settings { id: id(number), ..usual.settings().clone() };
+        let mut canister = Canister::new(settings).expect("memory");
+        canister.install(&module, CALLER, &[]).expect("memory").outcome.expect("an install");
+        subnet.add(canister).expect("a new id");
+        let mut state = State::initial(&program, Memory::default(), Vec::new());
+        execute(&program, replica.rules(), &mut state, &program.init, message(Mode::Init, &[]));
+        members.push(Member { program, state });
+    }
+    let mut model = Model { members, rules: replica.rules(), executions: Vec::new() };
+    for _ in 0..USER_CALLS {
+        if input.is_empty() {
+            break;
+        }
+        let (to, method) = (input.choose_index(CANISTERS)?, input.choose_index(UPDATES)?);
+        let argument = input.bytes(20)?;
+        println!("    canister {to}, method {method}");
+        let answer = model.call(to, method, argument);
+        let expected = std::mem::take(&mut model.executions);
+        let name = update_name(method);
+        let mut fork = subnet.fork();
+        for subnet in [&mut subnet, &mut fork] {
+            let call = subnet.update(CALLER, id(to), &name, argument).expect("an answer");
+            assert_eq!(call.response.ok(), answer);
+            compare_executions(&call.executions, &expected, counts);
+            assert!(subnet.is_idle());
+        }
+        if input.ratio(1, 3)? {
+            // Goes on with new instances.
+            subnet = fork;
+        }
+        model.check(&subnet);
+    }
+    timers(subnet, &mut model, counts);
+    Ok(())
+}
+
+/// Runs the timers that were set, in the order of the canisters.
+fn timers(mut subnet: Subnet, model: &mut Model, counts: &mut String) {
+    for number in 0..CANISTERS {
+        if std::mem::take(&mut model.members[number].state.timer) != 0 {
+            model.execute(number, Mode::Timer, |program| program.timer.clone(), &[]);
+        }
+    }
+    let expected = std::mem::take(&mut model.executions);
+    subnet.take_executions();
+    subnet.set_time(DUE);
+    subnet.tick().expect("memory");
+    compare_executions(&subnet.take_executions(), &expected, counts);
+    model.check(&subnet);
+}
+
+/// Compares the executions with the model's.
+fn compare_executions(executed: &[Executed], expected: &[Expected], counts: &mut String) {
+    let names = |all: &[Executed]| all.iter().map(Executed::to_string).collect::<Vec<_>>();
+    assert_eq!(executed.len(), expected.len(), "{:?} instead of {expected:?}", names(executed));
+    for (executed, expected) in executed.iter().zip(expected) {
+        let Expected { canister, mode, predicted } = expected;
+        let function = match executed.function {
+            Function::Update(_) => Mode::Update,
+            Function::ReplyCallback => Mode::Reply,
+            Function::RejectCallback => Mode::Reject,
+            Function::Cleanup => Mode::Cleanup,
+            Function::GlobalTimer => Mode::Timer,
+            _ => panic!("{executed}"),
+        };
+        assert_eq!((executed.canister, function), (id(*canister), *mode));
+        let outcome = match &predicted.outcome {
+            Outcome::Reply(reply) => Ok(reply.clone()),
+            Outcome::Silence => Ok(Vec::new()),
+            Outcome::Reject => Err(ErrorCode::CanisterRejectedMessage),
+            Outcome::Failed(code) => Err(*code),
+        };
+        let execution = &executed.execution;
+        println!("        {executed}: {}", execution.counts().to_string().replace('\n', ", "));
+        assert_eq!(execution.outcome.clone().map_err(|reject| reject.code), outcome);
+        compare_costs(execution, predicted);
+        writeln!(counts, "{}", execution.counts()).expect("a string grows");
+    }
+}
+
+/// An execution by the model.
+#[derive(Debug)]
+struct Expected {
+    canister: usize,
+    mode: Mode,
+    predicted: Predicted,
+}
+
+struct Member {
+    program: Program,
+    state: State,
+}
+
+struct Model {
+    members: Vec<Member>,
+    rules: Rules,
+    /// Executions that were not compared yet.
+    executions: Vec<Expected>,
+}
+
+impl Model {
+    /// Calls an update method. Returns the reply, or `None` for a reject.
+    fn call(&mut self, canister: usize, method: usize, argument: &[u8]) -> Option<Vec<u8>> {
+        let body = |program: &Program| program.updates[method].clone();
+        let mut predicted = self.execute(canister, Mode::Update, body, argument);
+        // Each round executes a callback of the call that the message before it made.
+        loop {
+            match predicted.outcome {
+                Outcome::Reply(reply) => return Some(reply),
+                Outcome::Reject | Outcome::Failed(_) => return None,
+                Outcome::Silence => {}
+            }
+            let (call, argument) = predicted.calls.pop()?;
+            let answer = self.call(call.canister, call.method, &argument);
+            let (mode, callback) = match answer {
+                Some(_) => (Mode::Reply, call.on_reply),
+                None => (Mode::Reject, call.on_reject),
+            };
+            met(CALLS, if mode == Mode::Reply { "replied" } else { "rejected" });
+            let body = |program: &Program| program.callbacks[callback].clone();
+            predicted = self.execute(canister, mode, body, &answer.unwrap_or_default());
+            if predicted.outcome.is_failure()
+                && let Some(cleanup) = call.on_cleanup
+            {
+                met(CALLS, "cleaned up");
+                let body = |program: &Program| program.callbacks[cleanup].clone();
+                self.execute(canister, Mode::Cleanup, body, &[]);
+            }
+        }
+    }
+
+    /// Executes a function, and keeps what it did unless it failed.
+    fn execute(
+        &mut self,
+        canister: usize,
+        mode: Mode,
+        body: impl FnOnce(&Program) -> Body,
+        argument: &[u8],
+    ) -> Predicted {
+        let Member { program, state } = &mut self.members[canister];
+        let mut after = state.clone();
+        let body = body(program);
+        println!("        {mode:?} of canister {canister}: {body:?}");
+        let predicted = execute(program, self.rules, &mut after, &body, message(mode, argument));
+        if !predicted.outcome.is_failure() {
+            *state = after;
+        }
+        met(CALLS, if mode == Mode::Timer { "timer" } else { "executed" });
+        self.executions.push(Expected { canister, mode, predicted: predicted.clone() });
+        predicted
+    }
+
+    /// Compares the states of all canisters.
+    fn check(&self, subnet: &Subnet) {
+        for (number, member) in self.members.iter().enumerate() {
+            same_state(subnet.canister(&id(number)).expect("a canister"), &member.state);
+        }
+    }
 }

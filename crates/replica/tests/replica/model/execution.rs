@@ -7,10 +7,9 @@ use std::ops::Range;
 
 use stablebench_replica::{ErrorCode, Principal, Rules};
 
-use super::module::{ID, METHOD, id_at, method_at, names};
-use super::prices::{FUNCTION, Operators, Pages, system};
+use super::module::{FUNCTION, ID, METHOD, Operators, Pages, id_at, method_at, names, system};
 use super::program::{Access, Api, Body, Call, End, Op, Program, Value, Width};
-use crate::fuzzing::targets::memory::{Memory, WASM_PAGE, changed};
+use crate::fuzzing::content::{Memory, WASM_PAGE, changed};
 
 const OS_PAGE: u64 = 4_096;
 const LONGEST_PRINCIPAL: u64 = 29;

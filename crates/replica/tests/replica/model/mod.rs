@@ -2,12 +2,9 @@
 //!
 //! ```text
 //!   program   what the functions of a canister do, at random
-//!   module    a program as a WebAssembly module
-//!   prices    prices of operators, calls and pages
+//!   module    a program as a WebAssembly module, and its prices
 //!   execution   one execution: state, answer, pages, count
-//!   driver    a canister and its model
-//!   regressions   programs that found faults
-//!   subnet    canisters that call each other, and their models
+//!   driver    canisters and their models
 //! ```
 //!
 //! Each message runs on an instance that is reused, on a new one (a fork) and, in a process of its
@@ -23,10 +20,7 @@
 mod driver;
 mod execution;
 mod module;
-mod prices;
 mod program;
-mod regressions;
-mod subnet;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -36,7 +30,9 @@ use std::sync::OnceLock;
 use stablebench_replica::Effort;
 
 use crate::fuzzing::bounded;
-use crate::fuzzing::targets::met;
+use crate::fuzzing::content::WASM_PAGE;
+use driver::replay;
+use program::{Access, Api, Op, Program, Value, Width};
 
 /// Bytes of an input.
 const LENGTH: usize = 2_500;
@@ -57,7 +53,7 @@ fn memories(seed: u64, effort: Effort) -> u64 {
 /// Runs one seed of canisters that call each other.
 fn calls(seed: u64, effort: Effort) -> u64 {
     println!("calls, seed {seed}");
-    hash(&subnet::calls(&bounded::long_input(seed, LENGTH), effort))
+    hash(&driver::calls(&bounded::long_input(seed, LENGTH), effort))
 }
 
 fn hash(counts: &str) -> u64 {
@@ -92,14 +88,14 @@ fn memories_and_counts() {
         ("past the limit", 5),
         ("cut off", 3),
     ];
-    bounded::enough(&met::all_met(driver::NAME), &meets);
+    bounded::enough(driver::MEMORIES, &meets);
 }
 
 #[test]
 fn calls_and_callbacks() {
     all_calls();
     let meets = [("replied", 10), ("rejected", 10), ("cleaned up", 3), ("timer", 1)];
-    bounded::enough(&met::all_met(subnet::NAME), &meets);
+    bounded::enough(driver::CALLS, &meets);
 }
 
 /// Modules that are not optimised count what the model counts, as those that are.
@@ -117,7 +113,7 @@ fn without_optimisation_the_counts_are_the_same() {
 #[test]
 #[cfg(target_os = "linux")]
 fn the_other_backend_counts_the_same() {
-    const REGRESSION: &str = "model::regressions::pages_between_many_touched_ones_are_closed_again";
+    const REGRESSION: &str = "model::pages_between_many_touched_ones_are_closed_again";
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "model::many_more", REGRESSION, "--include-ignored", "--nocapture"])
         .env("STABLEBENCH_MEMORY", "portable")
@@ -159,5 +155,52 @@ fn many_more() {
         let effort = Effort::Full;
         let (memories, calls) = (memories(seed, effort), calls(seed, effort));
         println!("{COUNTS}{memories} {calls}");
+    }
+}
+
+// Programs that found faults. The seeds that found them are given, but mean something else once the
+// generator changes.
+
+fn stride(first: u64, count: u32, access: Access) -> Op {
+    Op::Stride { first: first * WASM_PAGE, step: WASM_PAGE, count, access }
+}
+
+/// A message touches more pages than may be open, in two ranges. The pages between them must be closed
+/// for the next one, whose writes were lost. Seed 83 of memories finds it.
+#[test]
+fn pages_between_many_touched_ones_are_closed_again() {
+    let zero = Access::Store(Value::Constant(0));
+    let both = Access::LoadAndStore(Value::Constant(0));
+    for (access, count) in [(zero, 8_300), (both, 4_200)] {
+        for gap in [Access::Store(Value::Turn(1)), Access::Load] {
+            let many = vec![stride(1_000, count, access), stride(20_000, count, access)];
+            let between = vec![Op::Turn, stride(12_000, 100, gap)];
+            let program = Program::of(Width::Bits32, 40_000, vec![many, between]);
+            replay(&program, &[1, 0, 1, 1]);
+        }
+    }
+}
+
+/// A short copy from stable memory past the end of the heap writes nothing, also from a page of stable
+/// memory that was touched before. Seeds 82, 87, 96 and 101 of memories and seed 94 of calls find it.
+#[test]
+fn a_short_copy_past_the_end_of_the_heap_writes_nothing() {
+    let end = WASM_PAGE;
+    for (width, api) in [
+        (Width::Bits32, Api::Stable32),
+        (Width::Bits32, Api::Stable64),
+        (Width::Bits64, Api::Stable64),
+    ] {
+        let fill = vec![
+            Op::Fill { at: 0, byte: 7, length: 100 },
+            Op::StableWrite { api, to: 0, from: 0, length: 100 },
+        ];
+        let copies = [(16, 24), (16, 17), (1, 128), (0, 1), (16, 16), (128, 128)];
+        let copies = copies.map(|(before, length)| {
+            let read = |to, length| Op::StableRead { api, to, from: 0, length };
+            vec![read(0, 8), read(end - before, length)]
+        });
+        let program = Program::of(width, 1, std::iter::once(fill).chain(copies).collect());
+        replay(&program, &[0, 1, 2, 3, 4, 5, 6]);
     }
 }

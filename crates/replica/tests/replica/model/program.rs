@@ -5,7 +5,7 @@
 
 use arbitrary::{Result, Unstructured};
 
-use crate::fuzzing::targets::memory::WASM_PAGE;
+use crate::fuzzing::content::WASM_PAGE;
 
 const OS_PAGE: u64 = 4_096;
 /// Heap of a vast program, in Wasm pages.

@@ -11,12 +11,8 @@
 mod inputs;
 mod subject;
 
-#[path = "../../../../replica/tests/replica/fuzzing/targets/damage.rs"]
-mod damage;
-#[path = "../../../../replica/tests/replica/fuzzing/targets/host.rs"]
-mod host;
-#[path = "../../../../replica/tests/replica/fuzzing/targets/met.rs"]
-mod met;
+#[path = "../../../../replica/tests/replica/fuzzing/bounded.rs"]
+pub mod bounded;
 
 use arbitrary::{Result, Unstructured};
 use candid::Principal;
@@ -24,14 +20,11 @@ use ic_certification::{Certificate, Label, LookupResult};
 use ic_transport_types::{EnvelopeContent, ReadStateResponse};
 
 use crate::server::{anonymous_query, call, in_minutes, unsigned};
-use damage::damaged;
-use met::met;
+use bounded::{damaged, met};
 use subject::{Subject, test};
 
 #[allow(unused_imports, reason = "not used by the fuzz binaries")]
 pub use inputs::METHODS;
-#[allow(unused_imports, reason = "not used by the fuzz binaries")]
-pub use met::all_met;
 
 const REQUEST_BODY: &str = "request_body";
 const MANAGEMENT_ARGUMENT: &str = "management_argument";

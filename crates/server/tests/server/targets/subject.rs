@@ -10,7 +10,7 @@ use candid::Principal;
 use ic_transport_types::QueryResponse;
 use tokio::runtime::Runtime;
 
-use super::host::bounded_memory;
+use super::bounded::bounded_memory;
 use crate::server::{COUNTER, Server, anonymous_query, call, in_minutes, number, unsigned};
 
 /// The time limit of an answer. A synchronous call waits for ten seconds.

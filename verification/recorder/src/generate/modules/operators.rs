@@ -1,10 +1,146 @@
-//! Operators that take operands from the stack and give at most one result.
+//! Measurements, and those of operators. A measurement is code between two readings of the counter,
+//! compared with other code.
+//!
+//! ```text
+//!   start ◄ counter
+//!   if (i32.const 1) { with × times }          in a run of its own
+//!   if (i32.const 1) { end ◄ counter }         in a run of its own
+//!   answer end − start
+//!   the same for without
+//! ```
+//!
+//! Both answers include the cost of the readings; their difference is the additional cost of `with`.
+//! [`Work`] describes it, so that it can be computed from prices.
 //!
 //! Operands are small positive numbers, on which no operator traps.
 
+use std::fmt::Write;
+
 use stablebench_workload::Rng;
 
-use super::measurement::{Group, Measurement, OPERANDS, times};
+/// Operations that one iteration of a measurement executes more with `with` than with `without`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Operators of `with`, by their names in WebAssembly text.
+    pub operators: Vec<String>,
+    /// Operators of `without`.
+    pub less: Vec<String>,
+    /// Functions entered.
+    pub functions: u64,
+    /// Bytes of bulk operators.
+    pub bytes: u64,
+    /// System API calls and their arguments, without the operator `call`.
+    pub calls: Vec<(&'static str, Vec<u64>)>,
+}
+
+/// An update method that measures, and replies with two little-endian u64s.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measurement {
+    /// The method's name.
+    pub name: String,
+    /// The measured code, as WebAssembly text.
+    pub with: String,
+    /// The code with which it is compared.
+    pub without: String,
+    /// Number of repetitions between the readings.
+    pub times: u64,
+    /// The difference.
+    pub work: Work,
+}
+
+impl Measurement {
+    /// Creates a measurement that compares code with no code, once.
+    pub fn of(name: impl Into<String>, with: impl Into<String>, operators: &[&str]) -> Self {
+        Self {
+            name: name.into(),
+            with: with.into(),
+            without: String::new(),
+            times: 1,
+            work: Work { operators: owned(operators), ..Work::default() },
+        }
+    }
+
+    /// Sets the code for comparison, which executes the operators `less`.
+    #[must_use]
+    pub fn compared_with(mut self, without: impl Into<String>, less: &[&str]) -> Self {
+        self.without = without.into();
+        self.work.less = owned(less);
+        self
+    }
+
+    /// Sets the number of repetitions.
+    #[must_use]
+    pub fn repeated(mut self, times: u64) -> Self {
+        self.times = times;
+        self
+    }
+
+    /// Sets the number of functions entered.
+    #[must_use]
+    pub fn entering(mut self, functions: u64) -> Self {
+        self.work.functions = functions;
+        self
+    }
+
+    /// Sets the bytes of bulk operators.
+    #[must_use]
+    pub fn about(mut self, bytes: u64) -> Self {
+        self.work.bytes = bytes;
+        self
+    }
+
+    /// Adds a System API call.
+    #[must_use]
+    pub fn calling(mut self, name: &'static str, args: &[u64]) -> Self {
+        self.work.calls.push((name, args.to_vec()));
+        self
+    }
+
+    /// The method, as WebAssembly text.
+    pub(super) fn method(&self) -> String {
+        let mut text = format!(
+            "  (func (export \"canister_update {}\")\n    (local $start i64) (local $end i64) \
+             (local $narrow i32) (local $wide i64)\n",
+            self.name
+        );
+        for code in [&self.with, &self.without] {
+            text += "    (local.set $start (call $counter (i32.const 0)))\n";
+            text += "    (if (i32.const 1) (then";
+            for _ in 0..self.times {
+                let _ = write!(text, " {code}");
+            }
+            text += "))\n    (if (i32.const 1) (then \
+                     (local.set $end (call $counter (i32.const 0)))))\n    \
+                     (call $answer (i64.sub (local.get $end) (local.get $start)))\n";
+        }
+        text + "    (call $reply))\n"
+    }
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+/// Measurements that share a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The subject of the group.
+    pub name: &'static str,
+    /// Imports other than those of all modules.
+    pub imports: String,
+    /// Measurements, one for each method.
+    pub measurements: Vec<Measurement>,
+    /// The argument of every call.
+    pub argument: Vec<u8>,
+}
+
+/// Operands are below this address.
+pub(super) const OPERANDS: u64 = 60_000;
+
+/// A random number of repetitions.
+pub(super) fn times(rng: &mut Rng) -> u64 {
+    1 + rng.below(4)
+}
 
 /// Type of an operand.
 #[derive(Clone, Copy)]
@@ -169,7 +305,9 @@ pub(super) fn groups(rng: &mut Rng) -> Vec<Group> {
             .collect(),
         argument: Vec::new(),
     };
-    OPERATORS.iter().map(group).collect()
+    let mut groups: Vec<Group> = OPERATORS.iter().map(group).collect();
+    groups.push(control(rng));
+    groups
 }
 
 /// Measures the operator on its operands, compared with the operands alone.
@@ -222,4 +360,180 @@ impl Operand {
             Self::Address => format!("(i32.const {})", rng.below(OPERANDS)),
         }
     }
+}
+
+/// Operators that are not measured, with the reason.
+pub const UNMEASURED: &[(&str, &str)] = &[(
+    "unreachable",
+    "the message ends, so the counter cannot be read after it; every module has a method of that \
+     name, whose cycles include the price",
+)];
+
+/// Control flow, variables, references: operators that need context.
+fn control(rng: &mut Rng) -> Group {
+    let mut measurements = variables(rng);
+    measurements.extend(branches(rng));
+    measurements.extend(calls());
+    measurements.extend([loops(rng), nested(rng)]);
+    for measurement in &mut measurements {
+        measurement.times = times(rng);
+    }
+    Group { name: "control", imports: String::new(), measurements, argument: Vec::new() }
+}
+
+fn variables(rng: &mut Rng) -> Vec<Measurement> {
+    let mut number = || rng.next_u64() >> 40;
+    vec![
+        Measurement::of("nop", "nop", &["nop"]),
+        Measurement::of("drop", format!("(drop (i32.const {}))", number()), &["i32.const", "drop"]),
+        Measurement::of(
+            "i64.const",
+            format!("(drop (i64.const -{}))", number()),
+            &["i64.const", "drop"],
+        ),
+        Measurement::of(
+            "f32.const",
+            format!("(drop (f32.const {}.25))", number()),
+            &["f32.const", "drop"],
+        ),
+        Measurement::of("f64.const", "(drop (f64.const nan))", &["f64.const", "drop"]),
+        Measurement::of(
+            "v128.const",
+            format!("(drop (v128.const i64x2 {} 0))", number()),
+            &["v128.const", "drop"],
+        ),
+        Measurement::of("local.get", "(drop (local.get $narrow))", &["local.get", "drop"]),
+        Measurement::of(
+            "local.set",
+            "(local.set $narrow (i32.const 1))",
+            &["i32.const", "local.set"],
+        ),
+        Measurement::of(
+            "local.tee",
+            "(drop (local.tee $wide (i64.const 1)))",
+            &["i64.const", "local.tee", "drop"],
+        ),
+        Measurement::of("global.get", "(drop (global.get $wide))", &["global.get", "drop"]),
+        Measurement::of(
+            "global.set",
+            "(global.set $narrow (i32.const 1))",
+            &["i32.const", "global.set"],
+        ),
+        Measurement::of(
+            "select_of_a_type",
+            format!(
+                "(drop (select (result i64) (i64.const 1) (i64.const 2) (i32.const {})))",
+                number() % 2
+            ),
+            &["i64.const", "i64.const", "i32.const", "typed_select", "drop"],
+        ),
+        Measurement::of("ref.null", "(drop (ref.null func))", &["ref.null", "drop"]),
+        Measurement::of("ref.func", "(drop (ref.func $empty))", &["ref.func", "drop"]),
+        Measurement::of("ref.is_null", "(drop (ref.is_null (ref.null func)))", &["ref.is_null"])
+            .compared_with("(drop (ref.null func))", &[]),
+    ]
+}
+
+fn branches(rng: &mut Rng) -> Vec<Measurement> {
+    let case = rng.below(3);
+    vec![
+        Measurement::of("block", "(block nop)", &["block", "nop", "end"]),
+        Measurement::of(
+            "if_taken",
+            "(if (i32.const 1) (then nop nop))",
+            &["i32.const", "if", "nop", "nop"],
+        ),
+        Measurement::of("if_not_taken", "(if (i32.const 0) (then nop))", &["i32.const", "if"]),
+        Measurement::of(
+            "else_not_taken",
+            "(if (i32.const 1) (then nop) (else nop nop))",
+            &["i32.const", "if", "nop", "else"],
+        ),
+        Measurement::of(
+            "else_taken",
+            "(if (i32.const 0) (then nop) (else nop nop))",
+            &["i32.const", "if", "else", "nop", "nop"],
+        ),
+        // The code after a branch is another run, and never charged.
+        Measurement::of("br", "(block (br 0) nop nop)", &["block", "br"]),
+        Measurement::of(
+            "br_if_taken",
+            "(block (br_if 0 (i32.const 1)) nop)",
+            &["block", "i32.const", "br_if"],
+        ),
+        Measurement::of(
+            "br_if_not_taken",
+            "(block (br_if 0 (i32.const 0)) nop)",
+            &["block", "i32.const", "br_if", "nop"],
+        ),
+        Measurement::of(
+            "br_table",
+            format!("(block (block (block (br_table 0 1 2 (i32.const {case}))) nop) nop)"),
+            &[&["block", "block", "block", "i32.const", "br_table"], &["nop"; 2][case as usize..]]
+                .concat(),
+        ),
+        Measurement::of("loop", "(loop nop)", &["loop", "nop"]),
+    ]
+}
+
+fn calls() -> Vec<Measurement> {
+    vec![
+        Measurement::of("call", "(call $empty)", &["call"]).entering(1),
+        Measurement::of(
+            "call_indirect",
+            "(call_indirect (type $plain) (i32.const 0))",
+            &["i32.const", "call_indirect"],
+        )
+        .entering(1),
+        Measurement::of("return", "(call $returns)", &["return"])
+            .compared_with("(call $empty)", &[]),
+        Measurement::of("return_call", "(call $tail)", &["return_call"])
+            .compared_with("(call $empty)", &[])
+            .entering(1),
+        Measurement::of(
+            "return_call_indirect",
+            "(call $tail_indirect)",
+            &["i32.const", "return_call_indirect"],
+        )
+        .compared_with("(call $empty)", &[])
+        .entering(1),
+    ]
+}
+
+/// Operators of one iteration of a loop that counts down.
+const COUNTED: [&str; 6] = ["local.get", "i32.const", "i32.sub", "local.tee", "br_if", "nop"];
+
+fn loops(rng: &mut Rng) -> Measurement {
+    let rounds = 1 + rng.below(100);
+    let code = format!(
+        "(local.set $narrow (i32.const {rounds})) (loop $again nop (br_if $again \
+         (local.tee $narrow (i32.sub (local.get $narrow) (i32.const 1)))))"
+    );
+    let mut operators = vec!["i32.const", "local.set", "loop"];
+    operators.extend(COUNTED.repeat(rounds as usize));
+    Measurement::of("loop_counted", code, &operators)
+}
+
+/// A loop inside of a loop, each left by a branch out of a block.
+fn nested(rng: &mut Rng) -> Measurement {
+    let (outer, inner) = (1 + rng.below(9), 1 + rng.below(9));
+    let code = format!(
+        "(local.set $wide (i64.const {outer})) (block $done (loop $outer \
+         (br_if $done (i64.eqz (local.get $wide))) \
+         (local.set $wide (i64.sub (local.get $wide) (i64.const 1))) \
+         (local.set $narrow (i32.const {inner})) (loop $again nop (br_if $again \
+         (local.tee $narrow (i32.sub (local.get $narrow) (i32.const 1))))) (br $outer)))"
+    );
+    let tested = ["local.get", "i64.eqz", "br_if"];
+    let counted = ["local.get", "i64.const", "i64.sub", "local.set", "i32.const", "local.set"];
+    let mut operators = vec!["i64.const", "local.set", "block", "loop"];
+    for _ in 0..outer {
+        operators.extend(tested);
+        operators.extend(counted);
+        operators.push("loop");
+        operators.extend(COUNTED.repeat(inner as usize));
+        operators.push("br");
+    }
+    operators.extend(tested);
+    Measurement::of("loop_nested", code, &operators)
 }
