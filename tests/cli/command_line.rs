@@ -1,4 +1,4 @@
-//! Invalid command lines: each ends soon, with exit code 2 and one message.
+//! The command line: help, lists, mistakes, signals and pipes, in a checkout and elsewhere.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -6,10 +6,172 @@ use std::io::{Read, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::command;
+use crate::{
+    CACHE, command, done, in_cache, refused, signal, stablebench, stderr, stdout, succeeds,
+};
+
+#[test]
+fn help() {
+    let output = stablebench(&["--help"], Path::new("."));
+    assert!(output.status.success());
+    // The number depends on the machine.
+    let cores = std::thread::available_parallelism().unwrap();
+    let jobs = "Canisters that run in parallel\n          \n          [default: ";
+    let shown = stdout(&output).replace(&format!("{jobs}{cores}]"), &format!("{jobs}cores]"));
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn list_of_suites_and_of_cases() {
+    let suites = stdout(&stablebench(&["list"], Path::new(".")));
+    assert!(suites.starts_with("users "), "{suites}");
+    let args = ["--list", "--batches=10,1,10", "--journal-modes=wal", "--at=end"];
+    insta::assert_snapshot!(stdout(&stablebench(&args, Path::new("."))));
+}
+
+#[test]
+fn mistakes_end_in_one_message_and_exit_code_2() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("file"), "no module").unwrap();
+    fs::write(directory.path().join("old.json"), r#"{"format": 1}"#).unwrap();
+    let mut printed = String::new();
+    for args in [
+        &["--batches=0"][..],
+        &["--rows=10", "--batches=6", "--at=middle"],
+        &["--engines=rocksdb"],
+        &["run", "nothing"],
+        &["--as-published", "--rows=5"],
+        &["--out=file/results.json", "--rows=10", "--batches=1"],
+        &["call", "nothing", "describe"],
+        &["call", "file", "describe"],
+        &["call", "bench", "describe", "--state=file"],
+        &["call", "bench", "describe", "--state=missing"],
+        &["call", "bench", "nothing"],
+        &["call", "bench", "set_payload", "(\"text\")"],
+        &["call", "bench", "set_payload", "(1"],
+        &["module", "nothing"],
+        &["--verify-embedded"],
+        &["--rules=2024-01"],
+        &["--replica=pocket-ic", "--rules=2025-10"],
+        &["run", "users", "--replica=mainnet"],
+        &["--replica=localhost:4943"],
+        &["--replica=http://localhost:4943"],
+        &["--replica=http://localhost:4943", "--canister=bench"],
+        &["--replica=http://localhost:4943", "--canister=aaaaa-aa", "--subnet=system"],
+        &["--replica=ic", "--canister=aaaaa-aa", "--root-key=00"],
+        &["--canister=aaaaa-aa"],
+        &["--replica=pocket-ic", "--yes"],
+        &["--rows=5", "report", "old.json"],
+        &["--cache-limit=much"],
+        &["cache", "--cache-dir=file"],
+        &["cache", "empty"],
+        &["compare", "missing", "missing"],
+        &["compare", "file", "file"],
+        &["compare", "file", "file", "--threshold=-1%"],
+        &["compare", "old.json", "old.json"],
+    ] {
+        let error = refused(args, directory.path());
+        // Whether another test has compiled it before is chance.
+        let error = error.lines().filter(|line| !line.starts_with("compiling "));
+        let error: String = error.map(|line| format!("{line}\n")).collect();
+        printed += &format!("$ stablebench {}\n{error}\n", args.join(" "));
+    }
+    insta::assert_snapshot!(printed);
+}
+
+/// The signal is sent to the program, and not to cargo.
+#[test]
+fn ctrl_c_ends_a_build() {
+    let directory = tempfile::tempdir().unwrap();
+    let cargo = directory.path().join("cargo");
+    fs::write(&cargo, "#!/bin/sh\ntouch \"$0.began\"\nexec sleep 600\n").unwrap();
+    fs::set_permissions(&cargo, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let began = Instant::now();
+    let mut run = command(&["run", "builds", "--rows=10", "--build=default"], directory.path());
+    let run = run.env("CARGO", &cargo).stderr(Stdio::piped()).spawn().unwrap();
+    while !directory.path().join("cargo.began").exists() {
+        assert!(began.elapsed().as_secs() < 60, "cargo was not started");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    signal(run.id(), "-INT");
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("interrupted"), "{}", stderr(&output));
+    assert!(began.elapsed().as_secs() < 120);
+}
+
+#[test]
+fn a_called_canister_is_saved_to_a_file_and_loaded() {
+    let directory = tempfile::tempdir().unwrap();
+    let call = |args: &[&str]| {
+        let output = succeeds(&[&["call", "bench"], args].concat(), directory.path());
+        stdout(&output)
+    };
+    let added = call(&["add_users_sqlite", "(0, 10, 1000)", "--save=state"]);
+    assert!(added.contains("rows = 1_000 : nat64"), "{added}");
+    assert!(added.contains("\ninstructions "), "{added}");
+    let read = call(&["read_users", "(\"sqlite\", 0, 5, 10)", "--state=state"]);
+    assert!(read.contains("rows = 5 : nat64"), "half of the ids exist: {read}");
+    let fresh = call(&["describe"]);
+    assert!(fresh.contains("occupant = variant { nobody }"), "{fresh}");
+    let taken = call(&["add_users_sqlite", "(0, 10, 1)", "--state=state"]);
+    assert!(taken.contains("IdExists = record { id = 0 : nat64 }"), "{taken}");
+}
+
+#[test]
+fn a_closed_pipe_is_quiet() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_stablebench"))
+        .args(["--list", "--batches=1,2,3"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+}
+
+/// The revision in the results of a short run.
+fn revision(mut command: Command, directory: &Path) -> Option<String> {
+    command.args(["--no-wall-time", "--out=results.json"]).current_dir(directory);
+    done(command.env_remove("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(directory.join("results.json")).unwrap();
+    let results: serde_json::Value = serde_json::from_str(&text).unwrap();
+    results["revision"].as_str().map(str::to_owned)
+}
+
+const SHORT: [&str; 4] = ["--rows=10", "--batches=1", "--at=end", "--engines=array"];
+
+#[test]
+fn a_program_in_a_checkout_has_its_revision_in_every_folder() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let head = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root).output().unwrap();
+    let head = stdout(&head);
+    let directory = tempfile::tempdir().unwrap();
+    let found = revision(command(&SHORT, directory.path()), directory.path());
+    let found = found.as_deref().map(|found| found.trim_end_matches("-dirty"));
+    // A checkout without git has none.
+    assert_eq!(found.is_some(), !head.is_empty());
+    assert!(found.is_none_or(|found| head.starts_with(found)), "{found:?}, not {head}");
+}
+
+#[test]
+fn a_program_elsewhere_needs_no_checkout() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("installed");
+    fs::copy(env!("CARGO_BIN_EXE_stablebench"), &program).unwrap();
+    let mut installed = Command::new(&program);
+    for (name, value) in in_cache(&CACHE, &[], directory.path()).get_envs() {
+        if let Some(value) = value {
+            installed.env(name, value);
+        }
+    }
+    installed.args(SHORT);
+    assert_eq!(revision(installed, directory.path()), None);
+}
 
 /// The time limit of a command line, on a machine under load.
 const LONGEST: Duration = Duration::from_secs(60);

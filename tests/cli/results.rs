@@ -1,18 +1,19 @@
-//! Runs of every suite with its own tables are deterministic and can be resumed.
+//! Results files: those of every suite are deterministic, merged and resumed; they are compared, and
+//! printed again.
 
+use std::fs;
 use std::path::Path;
 use std::process::Output;
 
 use serde_json::{Value, json};
 
-use super::{own_cache, stablebench, stderr, stdout};
+use crate::{fails, own_cache, stablebench, stderr, stdout, succeeds};
 
 fn run(suite: &[&str], file: &str, more: &[&str], directory: &Path) -> (String, String, String) {
     let out = format!("--out={file}");
     let args = [&["run"], suite, &["--no-wall-time", "--format=json", &out], more].concat();
-    let output = stablebench(&args, directory);
-    assert!(output.status.success(), "{suite:?}: {}", stderr(&output));
-    (std::fs::read_to_string(directory.join(file)).unwrap(), stdout(&output), stderr(&output))
+    let output = succeeds(&args, directory);
+    (fs::read_to_string(directory.join(file)).unwrap(), stdout(&output), stderr(&output))
 }
 
 fn merge(files: &[&str], directory: &Path) -> Output {
@@ -47,22 +48,21 @@ fn check(suite: &[&str]) {
     let joined = merge(&["part2.json", "part1.json"], directory);
     assert!(joined.status.success(), "{suite:?}: {}", stderr(&joined));
     assert!(stdout(&joined) == printed, "the parts of {suite:?} are printed differently");
-    let joined = std::fs::read_to_string(directory.join("joined.json")).unwrap();
+    let joined = fs::read_to_string(directory.join("joined.json")).unwrap();
     assert!(joined == whole, "the parts of {suite:?} differ from the whole");
 
     let mut part: Value = serde_json::from_str(&whole).unwrap();
     let left = cut_off(&mut part);
-    std::fs::write(directory.join("part.json"), part.to_string()).unwrap();
+    fs::write(directory.join("part.json"), part.to_string()).unwrap();
     let (resumed, _, notes) = run(suite, "part.json", &["--resume"], directory);
     assert!(notes.contains(&format!("{left} cases are measured already")), "{suite:?}: {notes}");
     assert!(resumed == whole, "the results of the resumed run of {suite:?} differ");
 
     // A run with another seed cannot be resumed.
     let args = [&["run"], suite, &["--no-wall-time", "--out=part.json", "--resume", "--seed=2"]];
-    let output = stablebench(&args.concat(), directory);
-    assert_eq!(output.status.code(), Some(2), "{suite:?}");
+    let output = fails(&args.concat(), directory);
     assert!(stderr(&output).contains("because its command differs"), "{}", stderr(&output));
-    assert!(std::fs::read_to_string(directory.join("part.json")).unwrap() == whole);
+    assert!(fs::read_to_string(directory.join("part.json")).unwrap() == whole);
 }
 
 #[test]
@@ -110,7 +110,6 @@ fn vfs_can_be_resumed() {
     check(&["vfs", "--rows=200", "--sizes=1,50"]);
 }
 
-/// Parts that do not make a run are refused with the next step, and nothing is written.
 /// No suite has a thousandth part of its fixtures, so each prepares its run, and nothing is measured.
 #[test]
 fn run_all_runs_every_suite() {
@@ -129,6 +128,7 @@ fn run_all_runs_every_suite() {
     assert!(seen > 7, "{listed}");
 }
 
+/// Parts that do not make a run are refused with the next step, and nothing is written.
 #[test]
 fn parts_of_different_runs_are_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -141,10 +141,10 @@ fn parts_of_different_runs_are_refused() {
     }
     run(&suite, "whole.json", &small, directory);
     let change = |from: &str, to: &str, change: &dyn Fn(&mut Value)| {
-        let text = std::fs::read_to_string(directory.join(from)).unwrap();
+        let text = fs::read_to_string(directory.join(from)).unwrap();
         let mut value: Value = serde_json::from_str(&text).unwrap();
         change(&mut value);
-        std::fs::write(directory.join(to), value.to_string()).unwrap();
+        fs::write(directory.join(to), value.to_string()).unwrap();
     };
     let cut = |value: &mut Value| drop(value["cases"].as_array_mut().unwrap().pop());
     let unfilled = |value: &mut Value| drop(value["fixtures"].as_array_mut().unwrap().pop());
@@ -203,7 +203,7 @@ fn parts_of_different_runs_are_refused() {
     assert!(output.status.success(), "{}", stderr(&output));
 
     // One part more than there are fixtures.
-    let text = std::fs::read_to_string(directory.join("whole.json")).unwrap();
+    let text = fs::read_to_string(directory.join("whole.json")).unwrap();
     let whole: Value = serde_json::from_str(&text).unwrap();
     let of = whole["fixtures"].as_array().unwrap().len() + 1;
     let files: Vec<String> = (1..=of).map(|number| format!("{number}.json")).collect();
@@ -215,5 +215,114 @@ fn parts_of_different_runs_are_refused() {
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let output = merge(&files, directory);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(std::fs::read_to_string(directory.join("joined.json")).unwrap() == text);
+    assert!(fs::read_to_string(directory.join("joined.json")).unwrap() == text);
+}
+
+/// Returns the exit code, stdout and stderr.
+fn outcome(directory: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let output = stablebench(arguments, directory);
+    (output.status.code().unwrap(), stdout(&output), stderr(&output))
+}
+
+/// Writes the published figures to a file with a change of the first case: `btree`,
+/// `middle 1`, 49 359 instructions.
+fn changed(directory: &Path, name: &str, change: impl Fn(&mut Value)) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("suites/users/published.json")).unwrap();
+    let mut results: Value = serde_json::from_str(&text).unwrap();
+    change(&mut results["cases"][0]);
+    fs::write(directory.join(name), results.to_string()).unwrap();
+}
+
+fn instructions(case: &mut Value, instructions: u64) {
+    case["outcome"]["measured"]["instructions"] = instructions.into();
+}
+
+#[test]
+fn the_exit_code_is_1_beyond_a_threshold() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    changed(at, "same.json", |_| {});
+    // 1.5 times 49 360.
+    changed(at, "base.json", |case| instructions(case, 49_360));
+    changed(at, "slower.json", |case| instructions(case, 74_040));
+    changed(at, "failed.json", |case| {
+        case["outcome"] = json!({"failed": {"reason": "it trapped"}});
+    });
+    changed(at, "other.json", |case| case["rows"] = 7.into());
+    for (code, arguments, expected) in [
+        (
+            0,
+            &["published:users", "same.json"][..],
+            "40 values compared, 0 differ by more than 0 %\n",
+        ),
+        (1, &["base.json", "slower.json"], "Differ by more than 0 %"),
+        (0, &["base.json", "slower.json", "--threshold=50%"], "0 differ by more than 50 %"),
+        (1, &["base.json", "slower.json", "--threshold=49.9%"], "insert: middle 1, btree: instr"),
+        (0, &["base.json", "slower.json", "--max-ratio=1.5"], "0 above 1.500×"),
+        (1, &["base.json", "slower.json", "--max-ratio=1.49"], "Above the largest ratio, 1.490×"),
+        // (1.5 + 19) / 20.
+        (0, &["base.json", "slower.json", "--max-average=1.025"], "0 sections above 1.025×"),
+        (1, &["base.json", "slower.json", "--max-average=1.024"], "Sections above the largest av"),
+        (1, &["base.json", "failed.json", "--max-ratio=99"], "failed: it trapped"),
+        (0, &["base.json", "--configurations", "btree", "sqlite/off"], "arithmetic average"),
+        (
+            1,
+            &["base.json", "--configurations", "btree", "sqlite/off", "--max-ratio=3"],
+            "middle 1 ",
+        ),
+    ] {
+        let (was, printed, error) = outcome(at, &[&["compare"], arguments].concat());
+        assert_eq!((was, error.as_str()), (code, ""), "{arguments:?}\n{printed}");
+        assert!(printed.contains(expected), "{arguments:?}\n{printed}");
+    }
+    for (arguments, expected) in [
+        (&["base.json", "other.json"][..], "is about 100 000 rows of 100 bytes (warm) in one"),
+        (&["base.json", "missing.json"], "cannot read results from missing.json"),
+        (&["published:nothing", "base.json"], "there are no published figures nothing"),
+        (&["base.json", "--configurations", "btree", "array"], "have no configuration array"),
+        (&["base.json"], "required arguments were not provided"),
+    ] {
+        let (was, printed, error) = outcome(at, &[&["compare"], arguments].concat());
+        assert_eq!((was, printed.as_str()), (2, ""), "{arguments:?}");
+        assert!(error.contains(expected), "{arguments:?}\n{error}");
+    }
+}
+
+#[test]
+fn a_comparison_in_every_format() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    changed(at, "base.json", |case| instructions(case, 49_360));
+    changed(at, "slower.json", |case| instructions(case, 74_040));
+    let print = |format: &str| {
+        let arguments =
+            ["compare", "base.json", "slower.json", "--max-ratio=1.05", "--format", format];
+        let (code, printed, _) = outcome(at, &arguments);
+        assert_eq!(code, 1);
+        printed
+    };
+    insta::assert_snapshot!(print("table") + "\n" + &print("markdown"));
+    let csv = print("csv");
+    assert!(csv.contains("case,insert,middle 1,btree,btree,instructions,49360,74040,1.5,\n"));
+    assert!(csv.contains("above_ratio,,\"insert: middle 1, btree\",,,,49 360,74 040,1.5,\n"));
+    let json: Value = serde_json::from_str(&print("json")).unwrap();
+    assert_eq!(json["rows"][0]["ratio"], 1.5);
+    assert_eq!(json["failures"][0]["name"], "insert: middle 1, btree");
+}
+
+#[test]
+fn saved_results_are_printed_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    let (code, csv, _) = outcome(at, &["report", "published:users", "--format=csv"]);
+    assert_eq!((code, csv.lines().count()), (0, 1 + 20));
+    assert!(csv.contains("\ninsert,middle 1,btree,100000,100,warm,measured,,49359,1,"), "{csv}");
+    let (code, printed, _) =
+        outcome(at, &["report", "published:users", "--format=csv", "-o", "out.csv"]);
+    assert_eq!((code, printed.as_str()), (0, ""));
+    assert_eq!(fs::read_to_string(at.join("out.csv")).unwrap(), csv);
+    let (code, _, error) = outcome(at, &["report", "published:users", "missing.json"]);
+    assert_eq!(code, 2);
+    assert!(error.contains("cannot read results from missing.json"), "{error}");
 }
