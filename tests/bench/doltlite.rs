@@ -1,60 +1,13 @@
 //! DoltLite: the same tests as for SQLite in `bench`, and its own.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by a panic")]
-#![allow(
-    clippy::disallowed_macros,
-    clippy::disallowed_methods,
-    reason = "tests trust what they read"
-)]
-
-#[expect(dead_code, reason = "the other tests use the rest")]
-#[path = "../bench/canister.rs"]
-mod canister;
-#[path = "../bench/model.rs"]
-#[expect(dead_code, reason = "the other tests use the rest")]
-mod model;
-#[path = "../bench/sqlite.rs"]
-#[allow(dead_code, unused_imports, reason = "the other tests use the rest")]
-mod sqlite;
-
-use canister::{Bench, Which, count, rows};
-use libtest_mimic::{Arguments, Trial};
-use model::follow;
-use sqlite::{configure, taken, works};
+use super::canister::{Bench, Which, count, follow, rows};
+use super::sqlite::{configure, taken, works};
 use stablebench_protocol::{
-    Engine, Error, Inspected, Job, JournalMode, LockingMode, Occupant, Part, Result, SqliteConfig,
-    Storage, Synchronous, TempStore,
+    Digest, DigestPart, Engine, Error, Inspected, Job, JournalMode, LockingMode, Occupant, Part,
+    Result, SqliteConfig, Storage, Synchronous, TempStore,
 };
 use stablebench_suite_history::{History, HistoryTask};
 use stablebench_suite_sysbench::{KeyShape, Sysbench, SysbenchTask};
-use std::process::ExitCode;
-
-/// Lists tests by the names of their functions.
-macro_rules! trials {
-    ($($name:ident),* $(,)?) => {
-        vec![$(Trial::test(stringify!($name), || {
-            $name();
-            Ok(())
-        })),*]
-    };
-}
-
-fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
-    let trials = trials![
-        it_follows_the_model,
-        the_canister_has_doltlite_only,
-        the_defaults_of_settings,
-        settings_without_meaning_are_refused_with_the_reason,
-        rows_survive_an_upgrade_but_not_a_reinstallation,
-        vacuum_releases_bytes,
-        the_same_calls_cost_the_same,
-        a_part_that_fails_leaves_nothing,
-        history_survives_an_upgrade,
-        a_database_on_the_heap,
-    ];
-    libtest_mimic::run(&arguments, trials).exit_code()
-}
 
 /// The fresh canister.
 fn doltlite() -> Bench {
@@ -67,6 +20,7 @@ fn filled(rows: u64) -> Bench {
     bench
 }
 
+#[test]
 fn it_follows_the_model() {
     let small = SqliteConfig {
         cache_size: Some(10),
@@ -81,6 +35,7 @@ fn it_follows_the_model() {
     }
 }
 
+#[test]
 fn the_canister_has_doltlite_only() {
     let mut bench = doltlite();
     let described = bench.describe();
@@ -97,6 +52,7 @@ fn the_canister_has_doltlite_only() {
 }
 
 /// Names of configurations do not include the defaults; the methodology lists them.
+#[test]
 fn the_defaults_of_settings() {
     let mut bench = doltlite();
     let settings = configure(&mut bench, SqliteConfig::default()).unwrap();
@@ -111,6 +67,7 @@ fn the_defaults_of_settings() {
     assert_eq!(taken(&settings), expected);
 }
 
+#[test]
 fn settings_without_meaning_are_refused_with_the_reason() {
     let base = SqliteConfig::default();
     let filled = filled(100);
@@ -149,6 +106,7 @@ fn settings_without_meaning_are_refused_with_the_reason() {
     assert_eq!(taken(&bench.settings()), taken(&settings));
 }
 
+#[test]
 fn rows_survive_an_upgrade_but_not_a_reinstallation() {
     let mut bench = filled(1_000);
     bench.call("set_payload", (7_u32,));
@@ -164,6 +122,7 @@ fn rows_survive_an_upgrade_but_not_a_reinstallation() {
     assert_eq!(bench.describe().engines[0].rows, 0);
 }
 
+#[test]
 fn vacuum_releases_bytes() {
     let mut bench = filled(2_000);
     bench.measure("delete_users", rows(Engine::SQLITE, 0, 10, 1_500));
@@ -179,6 +138,7 @@ fn vacuum_releases_bytes() {
     assert_eq!(bench.measure("insert_end", count(Engine::SQLITE, 5)).rows, 5);
 }
 
+#[test]
 fn the_same_calls_cost_the_same() {
     let bench = filled(500);
     let both = [bench, filled(500)].map(|mut bench| {
@@ -198,6 +158,7 @@ fn history(task: HistoryTask) -> Part {
 }
 
 /// A failure after rows may have changed traps, and the next message finds no change.
+#[test]
 fn a_part_that_fails_leaves_nothing() {
     let mut bench = doltlite();
     for task in [HistoryTask::Create, HistoryTask::Insert, HistoryTask::Commit] {
@@ -218,13 +179,14 @@ fn a_part_that_fails_leaves_nothing() {
 }
 
 /// A commit survives an upgrade, and so do changes that are not committed.
+#[test]
 fn history_survives_an_upgrade() {
     let mut bench = doltlite();
     let tasks = [HistoryTask::Create, HistoryTask::Insert, HistoryTask::Commit];
     for task in tasks.into_iter().chain([HistoryTask::Diverge(20), HistoryTask::Change(10)]) {
         bench.run_part(&history(task));
     }
-    let differ = |bench: &mut Bench, task| -> (u64, Option<stablebench_protocol::Digest>) {
+    let differ = |bench: &mut Bench, task| -> (u64, Option<Digest>) {
         let read = bench.run_part(&history(task));
         (read.measurement.rows, read.results)
     };
@@ -238,6 +200,7 @@ fn history_survives_an_upgrade() {
 }
 
 /// The database on the heap is another one, and an upgrade removes it.
+#[test]
 fn a_database_on_the_heap() {
     let mut bench = doltlite();
     let job = |storage, task| {
@@ -254,8 +217,8 @@ fn a_database_on_the_heap() {
     assert_eq!(inspect(&bench, Storage::Heap).unwrap().virtual_bytes, 0);
     assert!(inspect(&bench, Storage::Stable).unwrap().virtual_bytes > 0);
     bench.upgrade();
-    let content = |bench: &Bench| -> Result<stablebench_protocol::DigestPart> {
-        let nothing: Option<stablebench_protocol::DigestPart> = None;
+    let content = |bench: &Bench| -> Result<DigestPart> {
+        let nothing: Option<DigestPart> = None;
         bench.query("content", (job(Storage::Heap, SysbenchTask::Create), nothing, 10_u64))
     };
     assert!(matches!(content(&bench), Err(Error::Sqlite { .. })));

@@ -1,4 +1,4 @@
-//! The canisters, built by the tool, on the embedded replica.
+//! Tests of the canisters on the embedded replica, one subject per file.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by a panic")]
 #![allow(
@@ -7,4 +7,13 @@
     reason = "tests trust what they read"
 )]
 
-mod bench;
+mod canister;
+mod doltlite;
+mod interface;
+mod key_value;
+mod leveldb;
+mod memory;
+mod methods;
+mod sqlite;
+mod users;
+mod vfs;
