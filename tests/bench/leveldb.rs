@@ -1,7 +1,6 @@
 //! LevelDB: the same tests as for other engines, and its own.
 
-use super::canister::{Bench, Which, count, in_transactions, rows, users_part, with_users};
-use super::model::follow;
+use super::canister::{Bench, Which, count, follow, in_transactions, rows, users_part, with_users};
 use candid::{CandidType, Principal};
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{

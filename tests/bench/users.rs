@@ -2,9 +2,9 @@
 //! warm, and the overhead of measured messages.
 
 use super::canister::{
-    Bench, CONTROLLER, ENGINES, MANAGED, Which, count, in_transactions, rows, users_part, whole,
+    Bench, CONTROLLER, ENGINES, MANAGED, Pair, Which, count, follow, in_transactions, rows,
+    users_part, whole,
 };
-use super::model::{Pair, follow};
 use super::sqlite::MODES;
 use candid::{decode_one, encode_args};
 use stablebench_protocol::{

@@ -1,7 +1,6 @@
 //! SQLite through `ic-sqlite-vfs`: the same tests as for SQLite in `bench`, and its own.
 
-use super::canister::{Bench, Which, count, in_transactions, rows, users_part};
-use super::model::follow;
+use super::canister::{Bench, Which, count, follow, in_transactions, rows, users_part};
 use super::sqlite::{configure, taken, works};
 use stablebench_protocol::{
     Engine, Error, Inspected, Job, JournalMode, LockingMode, Measurement, Occupant, Part,

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use super::{command, in_cache, stderr, stdout};
+use crate::{CACHE, command, done, in_cache, stderr, stdout};
 
 const MANIFEST: &str = r#"
 [package]
@@ -77,7 +77,7 @@ fn small(folder: &Path) {
 
 /// A command for the crate in a folder, whose target folder is there too.
 fn builds(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = in_cache(&super::CACHE, &["builds"], folder);
+    let mut command = in_cache(&CACHE, &["builds"], folder);
     command.args(arguments).env_remove("CARGO_TARGET_DIR").env_remove("CARGO_MANIFEST_DIR");
     command
 }
@@ -110,8 +110,7 @@ fn a_crate_is_compared_over_builds() {
     let mut arguments = vec!["--call", "add", "()", "--call", "vectors", "()"];
     arguments.extend(["--call", "add", "()"]);
     arguments.extend(keys.iter().flat_map(|key| ["--build", key]));
-    let output = run(folder.path(), &arguments);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = done(&mut builds(folder.path(), &arguments));
     let results = results(&folder.path().join("builds.json"));
     let measured = |build| instructions(&results, "add ()", build);
     // Calls that are repeated have cases of their own.
@@ -135,8 +134,7 @@ fn a_crate_is_compared_over_builds() {
         &["report", "builds.json", "--format", "markdown"][..],
         &["compare", "builds.json", "--configurations", "default", "opt-level=1"],
     ] {
-        let shown = in_cache(&super::CACHE, arguments, folder.path()).output().unwrap();
-        assert!(shown.status.success(), "{}", stderr(&shown));
+        done(&mut in_cache(&CACHE, arguments, folder.path()));
     }
 }
 
@@ -181,8 +179,7 @@ fn a_module_is_optimised_again_only_if_it_or_the_program_changed() {
     let path = format!("{}:{path}", programs.path().display());
     let optimised = || {
         let arguments = ["--call", "add", "()", "--build", "wasm-opt=O2"];
-        let output = builds(folder.path(), &arguments).env("PATH", &path).output().unwrap();
-        assert!(output.status.success(), "{}", stderr(&output));
+        done(builds(folder.path(), &arguments).env("PATH", &path));
         fs::read_to_string(programs.path().join("runs")).unwrap().lines().count()
     };
     stand_in(programs.path(), "7");
@@ -211,8 +208,7 @@ fn a_missing_program_is_a_row_with_the_next_step() {
     let keys = ["default", "wasm-opt=O3", "ic-wasm=shrink"];
     let mut arguments = vec!["--call", "add", "()"];
     arguments.extend(keys.iter().flat_map(|key| ["--build", key]));
-    let output = builds(folder.path(), &arguments).env("PATH", programs.path()).output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = done(builds(folder.path(), &arguments).env("PATH", programs.path()));
     let table = stdout(&output);
     for reason in [
         "wasm-opt=O3: wasm-opt is missing; install it: apt-get install binaryen",
@@ -233,8 +229,7 @@ fn an_ic_wasm_without_the_command_is_a_row_with_the_next_step() {
     executable(&programs.path().join("ic-wasm"), script);
     let path = format!("{}:{}", programs.path().display(), std::env::var("PATH").unwrap());
     let arguments = ["--call", "add", "()", "--build", "ic-wasm=shrink", "--build", "ic-wasm=O3"];
-    let output = builds(folder.path(), &arguments).env("PATH", path).output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
+    done(builds(folder.path(), &arguments).env("PATH", path));
     let results = results(&folder.path().join("builds.json"));
     assert!(outcome(&results, "add ()", "ic-wasm=shrink")["measured"].is_object());
     let optimised = outcome(&results, "add ()", "ic-wasm=O3");
@@ -249,8 +244,7 @@ fn wasm_opt_makes_a_module_that_replies_the_same() {
     small(folder.path());
     let arguments =
         ["--call", "add", "()", "--build", "opt-level=1", "--build", "opt-level=1,wasm-opt=O3"];
-    let output = run(folder.path(), &arguments);
-    assert!(output.status.success(), "{}", stderr(&output));
+    done(&mut builds(folder.path(), &arguments));
     let results = results(&folder.path().join("builds.json"));
     let optimised = outcome(&results, "add ()", "opt-level=1,wasm-opt=O3");
     match Command::new("wasm-opt").arg("--version").output() {
@@ -315,8 +309,7 @@ fn the_interface_is_in_the_file_of_the_package() {
     let error = stderr(&output);
     assert!(error.contains("one of its packages with --package: small, other"), "{error}");
     for more in [&["--package=small"][..], &["--manifest-path=backend/Cargo.toml"]] {
-        let output = run(folder.path(), &[&call[..], more].concat());
-        assert!(output.status.success(), "{more:?}: {}", stderr(&output));
+        done(&mut builds(folder.path(), &[&call[..], more].concat()));
     }
     let results = results(&folder.path().join("builds.json"));
     assert_eq!(results["canisters"][0]["name"], "small/default");
@@ -334,8 +327,7 @@ fn the_suite_measures_every_kind_of_work() {
         ["run", "builds", "--build", BUILD, "--rows=2000", "--batch=100", "--no-wall-time"];
     // A wrapper of the compiler would change the names of symbols, and so the module: it is not used.
     let mut command = command(&arguments, folder.path());
-    let output = command.env("RUSTC_WORKSPACE_WRAPPER", "/nowhere/wrapper").output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = done(command.env("RUSTC_WORKSPACE_WRAPPER", "/nowhere/wrapper"));
     let results = results(&folder.path().join("builds.json"));
     let cases = results["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 11);

@@ -1,7 +1,5 @@
 //! `stablebench canbench` on a project: its output, its files, and refused projects.
-//!
-//! The project is `tests/canbench`. Set `CANBENCH_UPDATE` to renew the expected output in
-//! `tests/canbench/expected`.
+//! The project is `tests/canbench`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +10,7 @@ use serde_json::Value;
 use stablebench_replica::{Principal, Readings, Replica, Rules};
 use tempfile::TempDir;
 
-use super::{command, stdout};
+use crate::{command, stdout};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/canbench")
@@ -20,8 +18,7 @@ fn folder() -> PathBuf {
 
 /// The project's module, built with the command in its canbench.yml.
 static MODULE: LazyLock<PathBuf> = LazyLock::new(|| {
-    let output = run(&["grow"], &folder());
-    assert!(output.status.success(), "{}", stderr(&output));
+    succeeds(&["grow"], &folder());
     folder().join(
         "../../target/canbench/wasm32-unknown-unknown/canister/stablebench_canbench_project.wasm",
     )
@@ -29,6 +26,11 @@ static MODULE: LazyLock<PathBuf> = LazyLock::new(|| {
 
 fn run(args: &[&str], directory: &Path) -> Output {
     command(&[&["canbench"], args].concat(), directory).output().unwrap()
+}
+
+#[track_caller]
+fn succeeds(args: &[&str], directory: &Path) -> Output {
+    crate::succeeds(&[&["canbench"], args].concat(), directory)
 }
 
 /// Returns the notes, without the steps that take longer than a second on a slow machine only.
@@ -56,59 +58,61 @@ fn project(more: &str) -> TempDir {
     directory
 }
 
-/// Compares a text with the expected one.
-#[track_caller]
-fn expect(name: &str, text: &str) {
-    let path = folder().join("expected").join(name);
-    if std::env::var_os("CANBENCH_UPDATE").is_some() {
-        fs::write(&path, text).unwrap();
-    }
-    let expected = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, expected, "{}", path.display());
-}
-
 #[test]
 fn benchmarks_are_printed_as_canbench_prints_them() {
     let project = project("");
-    for (name, args) in [
-        ("insert.txt", &["insert"][..]),
-        ("insert-2025.txt", &["insert", "--rules=2025-10", "--less-verbose", "--show-summary"]),
-        ("read.txt", &["read", "--less-verbose"]),
-        ("costs.txt", &["insert", "--rules=2025-10,2026-10", "--hide-results", "--less-verbose"]),
-        ("noise.txt", &["scopes", "--noise-threshold=50"]),
-        ("insert.md", &["insert", "--format=markdown", "--rules=2026-10,2025-10"]),
+    let mut printed = String::new();
+    for args in [
+        &["insert"][..],
+        &["insert", "--rules=2025-10", "--less-verbose", "--show-summary"],
+        &["read", "--less-verbose"],
+        &["insert", "--rules=2025-10,2026-10", "--hide-results", "--less-verbose"],
+        &["scopes", "--noise-threshold=50"],
+        &["insert", "--format=markdown", "--rules=2026-10,2025-10"],
     ] {
-        let output = run(args, project.path());
-        assert!(output.status.success(), "{}", stderr(&output));
-        let one = run(&[args, &["--jobs=1", "--no-cache"]].concat(), project.path());
-        let text = stdout(&output);
-        let without = |output: &Output| stdout(output).replace(" --jobs=1 --no-cache", "");
-        assert_eq!(without(&one), text, "one after the other");
-        expect(name, &text);
+        let text = stdout(&succeeds(args, project.path()));
+        let one = succeeds(&[args, &["--jobs=1", "--no-cache"]].concat(), project.path());
+        assert_eq!(stdout(&one).replace(" --jobs=1 --no-cache", ""), text, "one after the other");
+        printed += &format!("$ stablebench canbench {}\n{text}\n", args.join(" "));
     }
+    insta::assert_snapshot!(printed);
 }
+
+/// The file that `--csv` writes.
+const CSV: &str = "\
+status,name,scope_calls,scope_calls Δ,scope_calls Δ%,instructions,instructions Δ,instructions Δ%,\
+heap_increase,heap_increase Δ,heap_increase Δ%,stable_memory_increase,stable_memory_increase Δ,stable_memory_increase Δ%
+new,insert,,,,34920502,,,0,,,1,,
+new,insert_in_scopes,,,,198740,,,0,,,0,,
+new,insert_in_scopes::first,1,,,28270,,,0,,,0,,
+new,insert_in_scopes::others,5,,,165996,,,0,,,0,,
+new,insert_into_1_000,,,,439877,,,0,,,0,,
+";
 
 #[test]
 fn results_are_saved_and_compared() {
     let project = project("results_path: kept/results.yml\ncsv_results_path: results.csv\n");
     let at = |name: &str| project.path().join(name);
-    let output = run(&["insert", "--persist", "--csv"], project.path());
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = succeeds(&["insert", "--persist", "--csv"], project.path());
     let end = "CSV results saved to results.csv\n\
                Successfully persisted results to kept/results.yml\n";
     assert!(stdout(&output).ends_with(end), "{}", stdout(&output));
-    expect("results.yml", &fs::read_to_string(at("kept/results.yml")).unwrap());
-    expect("results.csv", &fs::read_to_string(at("results.csv")).unwrap());
+    let kept = |name| fs::read_to_string(at(name)).unwrap();
+    assert_eq!(
+        kept("kept/results.yml"),
+        kept("canbench_results.yml"),
+        "the project keeps the same"
+    );
+    assert_eq!(kept("results.csv"), CSV);
 
-    let again = run(&["insert", "--fail-on-regression"], project.path());
-    assert!(again.status.success(), "{}", stderr(&again));
+    let again = succeeds(&["insert", "--fail-on-regression"], project.path());
     // Two of three have setup.
     let notes = stderr(&again);
     assert!(notes.lines().all(|line| line.contains(": setup has touched Wasm pages, ")), "{notes}");
     assert_eq!(notes.lines().count(), 2, "{notes}");
     assert_eq!(stdout(&again).matches("status:   No significant changes").count(), 3);
 
-    let text = fs::read_to_string(at("kept/results.yml")).unwrap();
+    let text = kept("kept/results.yml");
     let fewer = text.replacen("instructions: ", "instructions: 0 # ", 1);
     assert_ne!(fewer, text);
     fs::write(at("other.yml"), fewer).unwrap();
@@ -135,8 +139,7 @@ fn results_are_saved_and_compared() {
 fn json_contains_everything() {
     let project = project("build_cmd: echo building\n");
     let args = ["insert", "--format=json", "--rules=2026-10,2025-10", "--persist"];
-    let output = run(&args, project.path());
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = succeeds(&args, project.path());
     assert!(stderr(&output).contains("building") && stderr(&output).contains("persisted"));
     let document: Value = serde_json::from_str(&stdout(&output)).unwrap();
     let (runs, summary) = (&document["runs"], &document["summary"]["instructions"]);
@@ -205,9 +208,10 @@ fn the_canisters_output_is_shown_on_request() {
     let id = "[Canister lxzze-o7777-77777-aaaaa-cai]";
     let expected = format!("{id} init was called\n{id} a line\n{id} another \\u{{1b}}[31mline\n");
     assert_eq!(stderr(&output), expected);
-    let output =
-        run(&["print", "--runtime-path=/none", "--no-runtime-integrity-check"], project.path());
-    assert!(output.status.success());
+    let output = succeeds(
+        &["print", "--runtime-path=/none", "--no-runtime-integrity-check"],
+        project.path(),
+    );
     assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
 }
 
@@ -215,8 +219,7 @@ fn the_canisters_output_is_shown_on_request() {
 fn flame_graphs_contain_the_measured_instructions() {
     let project = project("results_path: kept.yml\n");
     let args = ["insert_into_1_000", "--instruction-tracing", "--persist"];
-    let output = run(&args, project.path());
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = succeeds(&args, project.path());
     let text = stdout(&output);
     assert!(text.contains("\nInstruction traces written to insert_into_1_000.svg\n\n"), "{text}");
     let picture = fs::read_to_string(project.path().join("insert_into_1_000.svg")).unwrap();
@@ -287,8 +290,7 @@ fn separate_setup_counts_as_messages_of_their_own() {
     const OF_ANY_MESSAGE: u64 = 2;
     let project = project("");
     let json = |args: &[&str]| -> Value {
-        let output = run(&[args, &["ten_more", "--format=json"]].concat(), project.path());
-        assert!(output.status.success(), "{}", stderr(&output));
+        let output = succeeds(&[args, &["ten_more", "--format=json"]].concat(), project.path());
         serde_json::from_str(&stdout(&output)).unwrap()
     };
     let measured = |document: &Value| {
@@ -337,8 +339,7 @@ fn separate_setup_counts_as_messages_of_their_own() {
 fn pages_that_setup_has_touched_are_noted() {
     let project = project("");
     let notes = |args: &[&str]| {
-        let output = run(args, project.path());
-        assert!(output.status.success(), "{}", stderr(&output));
+        let output = succeeds(args, project.path());
         stderr(&output)
     };
     let note = notes(&["ten_more", "--hide-results"]);
@@ -386,8 +387,7 @@ fn results_tell_that_setup_was_separate() {
 
     // The flame graph is that of the same instructions.
     let traced = ["ten_more", "--separate-setup", "--instruction-tracing"];
-    let output = run(&traced, project.path());
-    assert!(output.status.success(), "{}", stderr(&output));
+    succeeds(&traced, project.path());
 
     let output = run(&["several_measurements", "--separate-setup"], project.path());
     assert_eq!(output.status.code(), Some(1));
@@ -448,8 +448,7 @@ fn benchmarks_read_data_certificates() {
     let folder = tempfile::tempdir().unwrap();
     let work = "(if (i32.lt_u (call $certificate) (i32.const 100)) (then unreachable))";
     with_working_benchmarks(&["tip"], work, folder.path());
-    let output = run(&[], folder.path());
-    assert!(output.status.success(), "{}", stderr(&output));
+    succeeds(&[], folder.path());
 }
 
 /// 300 bytes and more, of which file systems accept 255.
@@ -459,8 +458,7 @@ fn benchmarks_with_long_names_have_a_flame_graph_each() {
     let (long, wide) = ("insert_".repeat(50), "größe_".repeat(60));
     let names = ["short", "a b", "a/b", &long, &(long.clone() + "again"), &wide];
     with_benchmarks(&names, folder.path());
-    let output = run(&["--instruction-tracing"], folder.path());
-    assert!(output.status.success(), "{}", stderr(&output));
+    succeeds(&["--instruction-tracing"], folder.path());
     let files = crate::files(folder.path());
     let pictures = files.iter().filter(|path| path.extension() == Some("svg".as_ref()));
     assert_eq!(pictures.count(), names.len(), "{files:?}");
@@ -502,8 +500,7 @@ fn names_of_benchmarks_are_not_paths() {
     let inside = folder.path().join("a/b");
     fs::create_dir_all(&inside).unwrap();
     with_benchmarks(&["../../up\u{1b}[31m"], &inside);
-    let output = run(&["--instruction-tracing", "--persist"], &inside);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = succeeds(&["--instruction-tracing", "--persist"], &inside);
     let text = stdout(&output);
     assert!(text.contains("Benchmark: ../../up\\u{1b}[31m (new)\n"), "{text}");
     assert!(text.contains("    instructions: 7 (new)\n") && !text.contains('\u{1b}'), "{text}");

@@ -1,4 +1,4 @@
-//! Tests of the program's command line.
+//! Tests of the program, which run its command line. Here is what they share.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failure fails the test")]
 #![allow(
@@ -8,11 +8,34 @@
 )]
 
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 
 use stablebench_replica::{Replica, Rules};
+
+mod builds;
+mod calls;
+mod canbench;
+mod command_line;
+mod documents;
+mod environment;
+mod kept;
+mod key_value;
+mod network;
+mod own_canisters;
+mod pocket_ic;
+mod profile;
+mod results;
+mod serve;
+mod sql;
+mod sql_scripts;
+#[cfg(target_os = "linux")]
+mod sql_shell;
+mod sqlite;
+mod users;
 
 /// The cache of these tests. It contains compiled modules, but no populated canisters, since
 /// populating is tested too. The canisters of most tests are compiled before the first test, because
@@ -26,9 +49,7 @@ static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
         }
     }
     for canister in ["bench", "bench_vfs", "bench_leveldb"] {
-        let mut call = in_cache(&home, &["call", canister, "describe"], Path::new("."));
-        let called = call.output().unwrap();
-        assert!(called.status.success(), "{canister} cannot be called: {}", stderr(&called));
+        done(&mut in_cache(&home, &["call", canister, "describe"], Path::new(".")));
     }
     home
 });
@@ -46,6 +67,41 @@ fn in_cache(cache: &Path, args: &[&str], directory: &Path) -> Command {
 
 fn stablebench(args: &[&str], directory: &Path) -> Output {
     command(args, directory).output().unwrap()
+}
+
+/// Runs the program, which must succeed.
+#[track_caller]
+fn succeeds(args: &[&str], directory: &Path) -> Output {
+    done(&mut command(args, directory))
+}
+
+/// Runs the program, which must end with exit code 2.
+#[track_caller]
+fn fails(args: &[&str], directory: &Path) -> Output {
+    let output = stablebench(args, directory);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stdout(&output) + &stderr(&output));
+    output
+}
+
+/// Runs the program, which must end with exit code 2 and print nothing. Returns its message.
+#[track_caller]
+fn refused(args: &[&str], directory: &Path) -> String {
+    let output = fails(args, directory);
+    assert_eq!(stdout(&output), "", "{args:?}");
+    stderr(&output)
+}
+
+/// Runs a command, which must succeed.
+#[track_caller]
+fn done(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", stderr(&output));
+    output
+}
+
+/// Sends a signal, such as `-INT`, to a process.
+fn signal(process: u32, name: &str) {
+    assert!(Command::new("kill").args([name, &process.to_string()]).status().unwrap().success());
 }
 
 /// Returns the option for a separate cache, which contains only compiled modules.
@@ -80,161 +136,85 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-mod builds;
-mod cache;
-mod calls;
-mod calls_suite;
-mod canbench;
-mod canisters;
-mod collections;
-mod cuckoo;
-mod db_bench;
-mod documented;
-mod doltlite;
-mod environment;
-mod invalid_command_lines;
-mod keys;
-mod listeners;
-mod network;
-mod own_canisters;
-mod pocket_ic;
-mod profile;
-mod serve;
-mod server;
-mod sql;
-mod sql_scripts;
-#[cfg(target_os = "linux")]
-mod sql_shell;
-mod state;
-mod suites;
-mod sysbench;
-mod terminal;
-mod untrusted;
-mod users;
-mod vfs;
-
-#[test]
-fn help() {
-    let output = stablebench(&["--help"], Path::new("."));
-    assert!(output.status.success());
-    // The number depends on the machine.
-    let cores = std::thread::available_parallelism().unwrap();
-    let jobs = "Canisters that run in parallel\n          \n          [default: ";
-    let shown = stdout(&output).replace(&format!("{jobs}{cores}]"), &format!("{jobs}cores]"));
-    insta::assert_snapshot!(shown);
+/// `stablebench serve` as a child process, until it is dropped.
+struct Server {
+    child: Child,
+    address: SocketAddr,
+    root_key: String,
+    /// The canisters in the order of the arguments.
+    canisters: Vec<String>,
+    /// All that it printed at its start.
+    printed: String,
+    /// The options `--replica` and `--canister` of all canisters.
+    target: Vec<String>,
 }
 
-#[test]
-fn list_of_suites_and_of_cases() {
-    let suites = stdout(&stablebench(&["list"], Path::new(".")));
-    assert!(suites.starts_with("users "), "{suites}");
-    let args = ["--list", "--batches=10,1,10", "--journal-modes=wal", "--at=end"];
-    insta::assert_snapshot!(stdout(&stablebench(&args, Path::new("."))));
-}
-
-#[test]
-fn mistakes_end_in_one_message_and_exit_code_2() {
-    let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("file"), "no module").unwrap();
-    std::fs::write(directory.path().join("old.json"), r#"{"format": 1}"#).unwrap();
-    let mut printed = String::new();
-    for args in [
-        &["--batches=0"][..],
-        &["--rows=10", "--batches=6", "--at=middle"],
-        &["--engines=rocksdb"],
-        &["run", "nothing"],
-        &["--as-published", "--rows=5"],
-        &["--out=file/results.json", "--rows=10", "--batches=1"],
-        &["call", "nothing", "describe"],
-        &["call", "file", "describe"],
-        &["call", "bench", "describe", "--state=file"],
-        &["call", "bench", "describe", "--state=missing"],
-        &["call", "bench", "nothing"],
-        &["call", "bench", "set_payload", "(\"text\")"],
-        &["call", "bench", "set_payload", "(1"],
-        &["module", "nothing"],
-        &["--verify-embedded"],
-        &["--rules=2024-01"],
-        &["--replica=pocket-ic", "--rules=2025-10"],
-        &["run", "users", "--replica=mainnet"],
-        &["--replica=localhost:4943"],
-        &["--replica=http://localhost:4943"],
-        &["--replica=http://localhost:4943", "--canister=bench"],
-        &["--replica=http://localhost:4943", "--canister=aaaaa-aa", "--subnet=system"],
-        &["--replica=ic", "--canister=aaaaa-aa", "--root-key=00"],
-        &["--canister=aaaaa-aa"],
-        &["--replica=pocket-ic", "--yes"],
-        &["--rows=5", "report", "old.json"],
-        &["--cache-limit=much"],
-        &["cache", "--cache-dir=file"],
-        &["cache", "empty"],
-        &["compare", "missing", "missing"],
-        &["compare", "file", "file"],
-        &["compare", "file", "file", "--threshold=-1%"],
-        &["compare", "old.json", "old.json"],
-    ] {
-        let output = stablebench(args, directory.path());
-        assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert_eq!(stdout(&output), "", "{args:?}");
-        // Whether another test has compiled it before is chance.
-        let error = stderr(&output);
-        let error = error.lines().filter(|line| !line.starts_with("compiling "));
-        let error: String = error.map(|line| format!("{line}\n")).collect();
-        printed += &format!("$ stablebench {}\n{error}\n", args.join(" "));
+impl Server {
+    /// Starts a server with these arguments at a free port.
+    fn start(arguments: &[&str], directory: &Path) -> Self {
+        let args = [&["serve", "--port=0", "--quiet"], arguments].concat();
+        Self::of(&mut command(&args, directory))
     }
-    insta::assert_snapshot!(printed);
-}
 
-/// The signal is sent to the program, and not to cargo.
-#[test]
-fn ctrl_c_ends_a_build() {
-    let directory = tempfile::tempdir().unwrap();
-    let cargo = directory.path().join("cargo");
-    std::fs::write(&cargo, "#!/bin/sh\ntouch \"$0.began\"\nexec sleep 600\n").unwrap();
-    std::fs::set_permissions(&cargo, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let began = std::time::Instant::now();
-    let mut run = command(&["run", "builds", "--rows=10", "--build=default"], directory.path());
-    let run = run.env("CARGO", &cargo).stderr(std::process::Stdio::piped()).spawn().unwrap();
-    while !directory.path().join("cargo.began").exists() {
-        assert!(began.elapsed().as_secs() < 60, "cargo was not started");
-        std::thread::sleep(std::time::Duration::from_millis(20));
+    /// Starts a server with this command.
+    fn of(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let (mut url, mut root_key, mut canisters) = (String::new(), String::new(), Vec::new());
+        let mut printed = String::new();
+        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+            let line = line.unwrap();
+            printed += &line;
+            printed.push('\n');
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words.as_slice() {
+                ["URL", found] => url = (*found).to_owned(),
+                // The last line.
+                ["root", "key", found] => {
+                    root_key = (*found).to_owned();
+                    break;
+                }
+                [_, id] | [_, id, _] => canisters.push((*id).to_owned()),
+                _ => {}
+            }
+        }
+        let address = url.strip_prefix("http://").unwrap().parse().unwrap();
+        let mut server = Self { child, address, root_key, canisters, printed, target: Vec::new() };
+        server.target.push(server.replica());
+        server.target.extend(server.canisters.iter().map(|id| format!("--canister={id}")));
+        server
     }
-    let sent = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
-    assert!(sent.success());
-    let output = run.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("interrupted"), "{}", stderr(&output));
-    assert!(began.elapsed().as_secs() < 120);
+
+    /// Returns the process id.
+    fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Returns its stderr until its end, if that is piped.
+    fn notes(&mut self) -> String {
+        let mut notes = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut notes).unwrap();
+        notes
+    }
+
+    /// Waits for its end, and returns the exit code.
+    fn wait(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
+    /// Returns `--replica=URL`.
+    fn replica(&self) -> String {
+        format!("--replica=http://{}", self.address)
+    }
+
+    /// Returns the options for a run on it.
+    fn target(&self) -> Vec<&str> {
+        self.target.iter().map(String::as_str).collect()
+    }
 }
 
-#[test]
-fn a_called_canister_is_saved_to_a_file_and_loaded() {
-    let directory = tempfile::tempdir().unwrap();
-    let call = |args: &[&str]| {
-        let output = stablebench(&[&["call", "bench"], args].concat(), directory.path());
-        assert!(output.status.success(), "{}", stderr(&output));
-        stdout(&output)
-    };
-    let added = call(&["add_users_sqlite", "(0, 10, 1000)", "--save=state"]);
-    assert!(added.contains("rows = 1_000 : nat64"), "{added}");
-    assert!(added.contains("\ninstructions "), "{added}");
-    let read = call(&["read_users", "(\"sqlite\", 0, 5, 10)", "--state=state"]);
-    assert!(read.contains("rows = 5 : nat64"), "half of the ids exist: {read}");
-    let fresh = call(&["describe"]);
-    assert!(fresh.contains("occupant = variant { nobody }"), "{fresh}");
-    let taken = call(&["add_users_sqlite", "(0, 10, 1)", "--state=state"]);
-    assert!(taken.contains("IdExists = record { id = 0 : nat64 }"), "{taken}");
-}
-
-#[test]
-fn a_closed_pipe_is_quiet() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_stablebench"))
-        .args(["--list", "--batches=1,2,3"])
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }

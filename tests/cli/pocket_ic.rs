@@ -17,8 +17,8 @@ use ic_management_canister_types::{
 };
 use serde_json::{Value, json};
 
-use crate::terminal::unwritable;
-use crate::{CACHE, command, stderr, stdout};
+use crate::environment::unwritable;
+use crate::{CACHE, command, done, stderr, stdout};
 
 const MANAGEMENT: Principal = Principal::management_canister();
 
@@ -44,9 +44,7 @@ fn plain(program: &Path, args: &[&str]) -> Command {
 }
 
 fn printed(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    stdout(&output)
+    stdout(&done(command))
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{stablebench, stderr, stdout};
+use crate::{refused, stablebench, stderr, stdout, succeeds};
 
 /// A number of rows that is populated quickly, and is not the suite's default.
 const SMALL: &[&str] = &["--rows=500", "--", "--batches=20"];
@@ -12,8 +12,7 @@ const SQLITE: &str = "users/insert/middle-20/sqlite/delete";
 const BTREE: &str = "users/insert/middle-20/btree";
 
 fn profile(args: &[&str], directory: &Path) -> String {
-    let output = stablebench(&[&["profile"], args].concat(), directory);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = succeeds(&[&["profile"], args].concat(), directory);
     stdout(&output)
 }
 
@@ -34,8 +33,7 @@ fn sum(folded: &str, place: usize) -> u64 {
 /// Returns the counter and the whole charge of a case in a run of the suite.
 fn measured(suite: &[&str], section: &str, name: &str, column: &str) -> [u64; 2] {
     let directory = tempfile::tempdir().unwrap();
-    let output = stablebench(&[suite, &["--format=json"]].concat(), directory.path());
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = succeeds(&[suite, &["--format=json"]].concat(), directory.path());
     let results: Value = serde_json::from_str(&stdout(&output)).unwrap();
     let is_it = |case: &&Value| {
         (&case["section"], &case["name"], &case["configuration"])
@@ -195,8 +193,8 @@ fn any_canister_has_profiles() {
         stablebench(&[&["profile", "--wasm", "shelf.wasm"], words].concat(), directory.path())
     };
     let filled = call(&["--call", "fill", "--format=folded"]);
-    insta::assert_snapshot!(stdout(&filled));
-    insta::assert_snapshot!(stdout(&call(&["--call", "fill", "()"])));
+    let table = stdout(&call(&["--call", "fill", "()"]));
+    insta::assert_snapshot!(stdout(&filled) + "\n" + &table);
     // A trap is reported, with the profile until then.
     let trapped = call(&["--call", "trap", "--format=folded"]);
     assert_eq!(trapped.status.code(), Some(2), "as of `call`");
@@ -234,10 +232,8 @@ fn mistakes_are_refused_before_anything_is_measured() {
         &["users/insert/end-1/btree", "--with", "file"],
         &["--wasm", "shelf.wasm", "--call", "fill", "--with", "file"],
     ] {
-        let output = stablebench(&[&["profile"], args].concat(), directory.path());
-        assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert_eq!(stdout(&output), "", "{args:?}");
-        notes += &format!("$ stablebench profile {}\n{}\n", args.join(" "), stderr(&output));
+        let error = refused(&[&["profile"], args].concat(), directory.path());
+        notes += &format!("$ stablebench profile {}\n{error}\n", args.join(" "));
     }
     insta::assert_snapshot!(notes);
 }

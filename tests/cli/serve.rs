@@ -1,18 +1,20 @@
-//! `stablebench serve`: saved state, stopping, and refused options.
+//! `stablebench serve`: its start, access from web pages at the sockets of all servers, stopping, and
+//! refused options.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use candid::Principal;
 use ic_agent::Agent;
 use ic_management_canister_types::{CanisterInstallMode, InstallCodeArgs};
 
-use crate::server::Server;
-use crate::terminal::unwritable;
-use crate::{command, stablebench, stderr, stdout};
+use crate::environment::unwritable;
+use crate::{Server, command, fails, refused, signal, stablebench, stderr, stdout};
 
 /// Counts its updates.
 pub const COUNTER: &str = r#"(module
@@ -26,12 +28,12 @@ pub const COUNTER: &str = r#"(module
     (export "canister_query get" (func $tell)))"#;
 
 /// Answers browsers.
-pub const WEBSITE: &str = r#"(module
+const WEBSITE: &str = r#"(module
     (import "ic0" "msg_reply" (func $reply))
     (func (export "canister_query http_request") (call $reply)))"#;
 
 pub fn module(directory: &Path, name: &str, text: &str) {
-    std::fs::write(directory.join(name), wat::parse_str(text).unwrap()).unwrap();
+    fs::write(directory.join(name), wat::parse_str(text).unwrap()).unwrap();
 }
 
 /// Returns the count of a method of the server's only canister.
@@ -70,11 +72,6 @@ pub fn begin(server: &Server, method: &str) {
     });
 }
 
-pub fn signal(server: &Server, name: &str) {
-    let sent = Command::new("kill").args([name, &server.id().to_string()]).status().unwrap();
-    assert!(sent.success());
-}
-
 #[test]
 fn a_saved_canister_is_served_again() {
     let directory = tempfile::tempdir().unwrap();
@@ -87,14 +84,13 @@ fn a_saved_canister_is_served_again() {
         assert_eq!(count(&server, "get"), end - 2);
         assert_eq!(count(&server, "add"), end - 1);
         assert_eq!(count(&server, "add"), end);
-        signal(&server, name);
+        signal(server.id(), name);
         assert_eq!(server.wait(), Some(0));
     }
-    let called = stablebench(
+    fails(
         &["serve", "counter.wasm", "--state=counter.canister", "--port=1", "--listen=256.0.0.1"],
         directory,
     );
-    assert_eq!(called.status.code(), Some(2));
     // Another module does not replace it.
     module(directory, "other.wasm", "(module (memory 1))");
     let other =
@@ -169,7 +165,7 @@ fn mistakes_are_reported_before_anything_is_served() {
     let directory = directory.path();
     module(directory, "counter.wasm", COUNTER);
     module(directory, "argument.wasm", r#"(module (func (export "canister_init") (unreachable)))"#);
-    std::fs::write(directory.join("broken.wasm"), b"\0asm\x01\0\0\0\xff").unwrap();
+    fs::write(directory.join("broken.wasm"), b"\0asm\x01\0\0\0\xff").unwrap();
     #[expect(clippy::disallowed_methods, reason = "it only takes the port")]
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = format!("--port={}", taken.local_addr().unwrap().port());
@@ -181,10 +177,8 @@ fn mistakes_are_reported_before_anything_is_served() {
         (&["counter.wasm", "--port=0", "--state=missing/a"], "choose another --state"),
         (&["counter.wasm", "--port=0", "--allow-origin=example.com"], "an origin is a scheme"),
     ] {
-        let output = stablebench(&[&["serve"], arguments].concat(), directory);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
-        assert_eq!(stdout(&output), "", "{arguments:?}");
-        assert!(stderr(&output).contains(text), "{arguments:?}: {}", stderr(&output));
+        let error = refused(&[&["serve"], arguments].concat(), directory);
+        assert!(error.contains(text), "{arguments:?}: {error}");
     }
 }
 
@@ -236,7 +230,7 @@ fn a_client_that_stops_sending_does_not_delay_the_end() {
     );
     stream.write_all(head.as_bytes()).unwrap();
     let began = Instant::now();
-    signal(&server, "-INT");
+    signal(server.id(), "-INT");
     assert_eq!(server.wait(), Some(0));
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     let server = Server::start(&["counter.wasm", "--state=counter.canister"], directory);
@@ -287,7 +281,7 @@ fn a_compilation_does_not_delay_the_end() {
     std::thread::sleep(Duration::from_secs(3));
     assert!(!install.is_finished(), "it is to compile longer than that");
     let began = Instant::now();
-    signal(&server, "-INT");
+    signal(server.id(), "-INT");
     assert_eq!(server.wait(), Some(0));
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     assert!(install.join().unwrap().is_err());
@@ -299,15 +293,14 @@ fn a_compilation_does_not_delay_the_end() {
 fn ctrl_c_stops_the_first_compilation() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
-    std::fs::write(directory.join("slow.wasm"), slow()).unwrap();
+    fs::write(directory.join("slow.wasm"), slow()).unwrap();
     for arguments in [&["call", "slow.wasm", "m"][..], &["serve", "slow.wasm", "--port=0"]] {
         let mut command = command(arguments, directory);
         let mut child = command.arg("--no-cache").env(COMPILING_THREADS, "1").spawn().unwrap();
         std::thread::sleep(Duration::from_secs(2));
         assert!(child.try_wait().unwrap().is_none(), "it is to compile longer than that");
         let began = Instant::now();
-        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-        assert!(sent.unwrap().success());
+        signal(child.id(), "-INT");
         assert!(!child.wait().unwrap().success());
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     }
@@ -346,7 +339,7 @@ fn the_cache_keeps_its_limit_while_serving() {
         }
     });
     let size = || -> u64 {
-        let files = std::fs::read_dir(directory.join("cache")).unwrap();
+        let files = fs::read_dir(directory.join("cache")).unwrap();
         files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
     };
     let began = Instant::now();
@@ -364,7 +357,147 @@ fn a_closed_or_full_stderr_does_not_end_the_server() {
         let args = ["serve", "--port=0", "counter.wasm", "--state=state"];
         let mut server = Server::of(command(&args, directory.path()).stderr(unwritable));
         assert_eq!(count(&server, "add"), count(&server, "get"));
-        signal(&server, "-INT");
+        signal(server.id(), "-INT");
         assert_eq!(server.wait(), Some(0));
+    }
+}
+
+/// The first canister of `serve`.
+const FIRST: &str = "lxzze-o7777-77777-aaaaa-cai";
+
+/// A server, until it is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a server. Returns it and the address at which it serves PocketIC clients.
+fn start(arguments: &[&str], directory: &Path) -> (Running, SocketAddr) {
+    let mut command = command(arguments, directory);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let server = Running(child);
+    // The last address is that of the server for PocketIC clients.
+    let words = lines.map_while(Result::ok).take_while(|line| !line.is_empty());
+    let urls: Vec<String> = words
+        .filter_map(|line| Some(line.split_once("http://")?.1.to_owned()))
+        .take(if arguments[0] == "serve" { 2 } else { 1 })
+        .collect();
+    (server, urls.last().unwrap().parse().unwrap())
+}
+
+/// Returns the addresses at which a process listens.
+fn listening(process: u32) -> BTreeSet<SocketAddr> {
+    let folder = format!("/proc/{process}/fd");
+    let sockets: BTreeSet<String> = fs::read_dir(folder)
+        .unwrap()
+        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
+        .filter_map(|link| {
+            Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())
+        })
+        .collect();
+    let mut found = BTreeSet::new();
+    for table in ["tcp", "tcp6"] {
+        let Ok(table) = fs::read_to_string(format!("/proc/{process}/net/{table}")) else {
+            continue;
+        };
+        for line in table.lines().skip(1) {
+            // The second column is the address, the fourth the state, and the tenth the inode.
+            let columns: Vec<&str> = line.split_whitespace().collect();
+            let listens = columns[3] == "0A" && sockets.contains(columns[9]);
+            let (ip, port) = columns[1].split_once(':').unwrap();
+            if listens {
+                let ip = u32::from_str_radix(ip, 16).expect("no server listens by IPv6 here");
+                let port = u16::from_str_radix(port, 16).unwrap();
+                found.insert((Ipv4Addr::from(ip.to_ne_bytes()), port).into());
+            }
+        }
+    }
+    found
+}
+
+/// Sends a request with these lines of its head, and returns the answer.
+fn answer(address: SocketAddr, lines: &[&str], body: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let length = format!("content-length: {}", body.len());
+    let end = [&*length, "connection: close", "", body];
+    stream.write_all([lines, &end].concat().join("\r\n").as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// All sockets at which the servers listen.
+#[test]
+fn no_listener_answers_foreign_pages() {
+    let directory = tempfile::tempdir().unwrap();
+    module(directory.path(), "website.wasm", WEBSITE);
+    for (arguments, sockets) in [
+        (&["serve", "website.wasm", "--port=0", "--pocket-ic=0"][..], 4),
+        (&["pocket-ic", "--port=0"], 3),
+    ] {
+        let (server, pocket_ic) = start(arguments, directory.path());
+        let create = |path: &str, config: &str| {
+            let line = format!("POST {path} HTTP/1.1");
+            let created = answer(pocket_ic, &[&line, "host: localhost"], config);
+            assert!(created.starts_with("HTTP/1.1 201 "), "{created}");
+        };
+        create(
+            "/instances",
+            r#"{ "subnet_config_set": { "application": [{}] }, "http_gateway_config": {} }"#,
+        );
+        create("/http_gateway", r#"{ "forward_to": { "PocketIcInstance": 0 } }"#);
+        // The system knows listeners that this test does not.
+        let listeners = listening(server.0.id());
+        assert_eq!(listeners.len(), sockets, "{arguments:?} {listeners:?}");
+        for address in listeners {
+            assert!(address.ip().is_loopback(), "{address} is open to the network");
+            let port = address.port();
+            let get = |path: &str, host: &str, more: &[&str]| {
+                let (line, host) = (format!("GET {path} HTTP/1.1"), format!("host: {host}:{port}"));
+                answer(address, &[&[&*line, &host], more].concat(), "")
+            };
+            let canister = format!("/?canisterId={FIRST}");
+            for path in ["/api/v2/status", "/status", "/", "/nothing", "/_/topology", &canister] {
+                let named = format!("{FIRST}.localhost");
+                for host in ["localhost", "127.0.0.1", "[::1]", "x.localhost", &named] {
+                    let here = get(path, host, &[]);
+                    assert!(!here.starts_with("HTTP/1.1 403 "), "{address} {path} {host}: {here}");
+                    let own = get(path, host, &["origin: http://x.localhost:3000"]);
+                    assert!(!own.starts_with("HTTP/1.1 403 "), "{address} {path}: {own}");
+                }
+                for (host, more) in [
+                    (&*format!("{FIRST}.rebound.example"), &[][..]),
+                    // A page whose name resolves to this machine needs no Origin.
+                    ("rebound.example", &[]),
+                    ("127.0.0.1.rebound.example", &[]),
+                    ("localhost.rebound.example", &[]),
+                    ("0.0.0.0", &[]),
+                    ("192.168.1.5", &[]),
+                    ("rebound.example", &["origin: http://rebound.example"]),
+                    ("localhost", &["origin: https://foreign.example"]),
+                    ("localhost", &["origin: http://localhost.foreign.example"]),
+                    ("localhost", &["origin: null"]),
+                ] {
+                    let refused = get(path, host, more);
+                    let is_refused = refused.starts_with("HTTP/1.1 403 ");
+                    assert!(is_refused, "{address} {path} {host} {more:?}: {refused}");
+                    assert!(!refused.contains("access-control-allow-origin"), "{refused}");
+                }
+            }
+            let foreign = "origin: https://foreign.example";
+            let preflight = ["OPTIONS / HTTP/1.1", "host: localhost", foreign];
+            let asked = "access-control-request-method: POST";
+            let refused = answer(address, &[&preflight[..], &[asked]].concat(), "");
+            assert!(refused.starts_with("HTTP/1.1 403 "), "{address}: {refused}");
+            // The name in the first line counts, too.
+            let line = "GET http://rebound.example/ HTTP/1.1";
+            let refused = answer(address, &[line, "host: localhost"], "");
+            assert!(refused.starts_with("HTTP/1.1 403 "), "{address}: {refused}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use super::{command, stablebench, stderr, stdout};
+use crate::{command, stablebench, stderr, stdout};
 
 const SCHEMA: &str = "-- Users and their orders.
 CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT, city TEXT);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{stablebench, stderr, stdout};
+use crate::{done, fails, stablebench, stderr, stdout, succeeds};
 
 const SCHEMA: &str = "\
 CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT, points INTEGER);
@@ -38,16 +38,13 @@ const ENGINES: &str = "--engines=sqlite/persist,sqlite-vfs";
 
 /// Returns the results of a run.
 fn run(command: &[&str], more: &[&str], folder: &Path) -> (String, String) {
-    let output = stablebench(&[command, OPTIONS, more].concat(), folder);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = succeeds(&[command, OPTIONS, more].concat(), folder);
     (std::fs::read_to_string(folder.join("sql.json")).unwrap(), stdout(&output))
 }
 
 /// Returns the error of a run that fails.
 fn error(more: &[&str], folder: &Path) -> String {
-    let output = stablebench(&[&["sql"], OPTIONS, more].concat(), folder);
-    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    stderr(&output)
+    stderr(&fails(&[&["sql"], OPTIONS, more].concat(), folder))
 }
 
 fn measured<'a>(results: &'a Value, section: &str, configuration: &str) -> Vec<&'a Value> {
@@ -127,8 +124,7 @@ fn the_command_of_an_answer_repeats_the_run_in_a_shell() {
         "--no-wall-time",
         "--no-page",
     ];
-    let first = stablebench(&[&["sql"], &more[..]].concat(), path);
-    assert!(first.status.success(), "{}", stderr(&first));
+    let first = succeeds(&[&["sql"], &more[..]].concat(), path);
     let saved = std::fs::read(path.join("sql.json")).unwrap();
     let shown = stdout(&first);
     let command = shown.lines().find_map(|line| line.strip_prefix("Repeat with: ")).unwrap();
@@ -139,8 +135,7 @@ fn the_command_of_an_answer_repeats_the_run_in_a_shell() {
     shell.envs(stablebench.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let paths = std::env::var("PATH").unwrap();
     let paths = format!("{}:{paths}", program.parent().unwrap().display());
-    let again = shell.env("PATH", paths).current_dir(path).output().unwrap();
-    assert!(again.status.success(), "{}", stderr(&again));
+    let again = done(shell.env("PATH", paths).current_dir(path));
     assert_eq!(stdout(&again), shown.replace("report sql.json", "report again.json"));
     assert!(std::fs::read(path.join("again.json")).unwrap() == saved);
 }
@@ -201,8 +196,7 @@ fn a_changed_script_is_not_resumed() {
     let folder = folder.path();
     let more = ["--transactions=5", "--engines=sqlite/persist"];
     run(&["sql"], &more, folder);
-    let output = stablebench(&[&["sql"], OPTIONS, &more, &["--resume"]].concat(), folder);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = succeeds(&[&["sql"], OPTIONS, &more, &["--resume"]].concat(), folder);
     assert!(stderr(&output).contains("5 cases are measured already"), "{}", stderr(&output));
     write(folder, "tx.sql", &format!("{TX}-- more\n"));
     let message = error(&[&more[..], &["--resume"]].concat(), folder);
@@ -223,8 +217,7 @@ fn a_script_begins_with_a_database_file() {
     let folder = folder.path();
     let made = "CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT, points INTEGER); \
                 INSERT INTO users VALUES (1, 'a', 1), (2, 'b', 2);";
-    let output = stablebench(&["sql", "-c", made, "--save-db=users.sqlite"], folder);
-    assert!(output.status.success(), "{}", stderr(&output));
+    succeeds(&["sql", "-c", made, "--save-db=users.sqlite"], folder);
     let args = [
         "sql",
         "--db=users.sqlite",
@@ -234,8 +227,7 @@ fn a_script_begins_with_a_database_file() {
         "--engines=sqlite/persist",
         "--format=json",
     ];
-    let output = stablebench(&args, folder);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = succeeds(&args, folder);
     let results: Value = serde_json::from_str(&stdout(&output)).unwrap();
     let transactions = measured(&results, "transaction", "sqlite/persist")[0];
     assert_eq!(transactions["detail"]["rows"], 10);
@@ -250,8 +242,7 @@ fn settings_are_ranked() {
     // Journal modes alone are varied.
     let engines = "--engines=sqlite,page_size=4096,cache_size=200,locking_mode=exclusive";
     let more = ["--tune", "--transactions=10", engines];
-    let output = stablebench(&[&["sql"], OPTIONS, &more].concat(), folder.path());
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = succeeds(&[&["sql"], OPTIONS, &more].concat(), folder.path());
     let printed = stdout(&output);
     for part in [
         "What a transaction costs, cheapest first",
@@ -295,8 +286,7 @@ fn a_script_costs_what_the_suite_users_measures() {
     let script = ["sql", "--setup=users.sql", "--script=add.sql", &text, "--transactions=1"];
     let suite = ["--rows=10000", "--batches=100", "--at=end", "--payload=100", "--sections=insert"];
     let results = |command: &[&str], file: &str| -> Value {
-        let output = stablebench(&[command, &[ENGINES, "--out", file]].concat(), folder);
-        assert!(output.status.success(), "{}", stderr(&output));
+        succeeds(&[command, &[ENGINES, "--out", file]].concat(), folder);
         serde_json::from_str(&std::fs::read_to_string(folder.join(file)).unwrap()).unwrap()
     };
     let of_script = results(&script, "sql.json");

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::command;
+use crate::command;
 
 /// What a terminal has shown so far, and how much of it was waited for.
 struct Shell {

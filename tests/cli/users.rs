@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{own_cache, stablebench, stderr, stdout};
+use crate::{fails, own_cache, stablebench, stderr, stdout, succeeds};
 
 /// Runs a small users suite and returns its output.
 fn small_run(format: &str, directory: &Path) -> String {
@@ -20,8 +20,7 @@ fn small_run(format: &str, directory: &Path) -> String {
         "--verbose",
         "--out=saved.json",
     ];
-    let output = stablebench(&args, directory);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = succeeds(&args, directory);
     stdout(&output)
 }
 
@@ -72,8 +71,7 @@ fn two_runs_are_equal_byte_for_byte() {
         let directory = tempfile::tempdir().unwrap();
         // Without populated canisters of other runs.
         let cache = own_cache(&directory.path().join("cache"));
-        let output = stablebench(&[EVERY_SECTION, &[jobs, &cache]].concat(), directory.path());
-        assert!(output.status.success(), "{}", stderr(&output));
+        let output = succeeds(&[EVERY_SECTION, &[jobs, &cache]].concat(), directory.path());
         let saved = read(directory.path(), "results.json");
         assert!(stdout(&output) == saved, "the printed results are the saved ones");
         saved
@@ -123,8 +121,7 @@ fn each_operation_is_measured_by_itself() {
         "--per-operation",
         "--verbose",
     ];
-    let output = stablebench(&args, directory.path());
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = succeeds(&args, directory.path());
     let results = json(&read(directory.path(), "results.json"));
     for case in cases(&results) {
         let measured = measured(case);
@@ -167,8 +164,7 @@ fn a_run_can_be_resumed() {
     part["fixtures"].as_array_mut().unwrap().remove(1);
     std::fs::write(directory.path().join("part.json"), part.to_string()).unwrap();
     let args = [EVERY_SECTION, &["--out=part.json", "--resume"]].concat();
-    let output = stablebench(&args, directory.path());
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = succeeds(&args, directory.path());
     assert!(stderr(&output).contains(&format!("{} cases are measured already", all / 2 - 1)));
     assert!(read(directory.path(), "part.json") == whole, "the results of the resumed run differ");
     // A complete run measures nothing, and the file is unchanged.
@@ -176,8 +172,7 @@ fn a_run_can_be_resumed() {
     assert!(read(directory.path(), "part.json") == whole);
     // A run with another seed cannot be resumed.
     let args = [EVERY_SECTION, &["--out=part.json", "--resume", "--seed=2"]].concat();
-    let output = stablebench(&args, directory.path());
-    assert_eq!(output.status.code(), Some(2));
+    let output = fails(&args, directory.path());
     assert!(stderr(&output).contains("because its command differs"), "{}", stderr(&output));
     assert!(read(directory.path(), "part.json") == whole, "nothing is lost");
 }
@@ -218,8 +213,7 @@ fn this_build_measures_the_figures_of_the_reference_run() {
     let reference = json(&read(root, "suites/users/results.json"));
     let directory = tempfile::tempdir().unwrap();
     let args = ["run", "users", "--sections=curve", "--curve-rows=10000", "--format=json"];
-    let output = stablebench(&args, directory.path());
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = succeeds(&args, directory.path());
     let slice = json(&stdout(&output));
     let wanted: Vec<&Value> = cases(&reference)
         .iter()
@@ -270,8 +264,7 @@ fn a_run_prints_its_answer_and_saves_a_page() {
     let page = directory.path().join("results.html");
     let run = |more: &[&str]| {
         let args = ["run", "users", "--rows=2000", "--batches=1,20", "--engines=btree,sqlite/wal"];
-        let output = stablebench(&[&args, more].concat(), directory.path());
-        assert!(output.status.success(), "{}", stderr(&output));
+        let output = succeeds(&[&args, more].concat(), directory.path());
         (stdout(&output), stderr(&output))
     };
     let (answer, _) = run(&["--no-page"]);
@@ -297,8 +290,7 @@ fn a_pattern_chooses_cases_and_changes_no_figure() {
     let run = |more: &[&str]| {
         let args = ["run", "users", "--rows=2000", "--batches=1,10,100", "--no-wall-time"];
         let engines = ["--engines=btree,sqlite/wal", "--format=json", "--sections=insert,work"];
-        let output = stablebench(&[&args[..], &engines, more].concat(), directory.path());
-        assert!(output.status.success(), "{}", stderr(&output));
+        let output = succeeds(&[&args[..], &engines, more].concat(), directory.path());
         json(&stdout(&output))
     };
     let all = run(&["--operations=20"]);
@@ -316,8 +308,7 @@ fn a_pattern_chooses_cases_and_changes_no_figure() {
     for case in cases(&some) {
         assert!(cases(&all).contains(case), "{case}");
     }
-    let none = stablebench(&["run", "users", "--case=midle 10"], directory.path());
-    assert_eq!(none.status.code(), Some(2));
+    let none = fails(&["run", "users", "--case=midle 10"], directory.path());
     assert!(stderr(&none).contains("no case has \"midle 10\" in its name"), "{}", stderr(&none));
 }
 

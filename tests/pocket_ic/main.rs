@@ -22,9 +22,9 @@
     reason = "tests trust what they read"
 )]
 
-mod pair;
+mod bench;
+mod messages;
 mod replica;
-mod scenarios;
 
 #[cfg(feature = "pocket-ic")]
 #[path = "../../examples/pocket_ic.rs"]
@@ -32,24 +32,65 @@ mod example;
 #[cfg(feature = "pocket-ic")]
 mod failures;
 #[cfg(feature = "pocket-ic")]
-mod faulty;
-#[cfg(feature = "pocket-ic")]
-mod served;
-#[cfg(feature = "pocket-ic")]
 mod server;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Trial};
+use stablebench_protocol::{Engine, JournalMode};
 
 use replica::{Embedded, Replica, Rules};
-use scenarios::{SCENARIOS, Scenario};
+
+/// A test on a replica. It panics if the replica does not behave as expected.
+type Scenario = fn(&dyn Replica);
+
+/// All scenarios by name.
+#[rustfmt::skip]
+const SCENARIOS: &[(&str, Scenario)] = &[
+    ("controllers_call_every_method", bench::controllers_call_every_method),
+    ("strangers_may_only_query", bench::strangers_may_only_query),
+    ("counts_of_btree", |replica| bench::counts_of_engine(replica, Engine::BTREE)),
+    ("counts_of_append", |replica| bench::counts_of_engine(replica, Engine::APPEND)),
+    ("counts_of_array", |replica| bench::counts_of_engine(replica, Engine::ARRAY)),
+    ("counts_of_sqlite_delete", |replica| bench::counts_of_sqlite(replica, JournalMode::Delete)),
+    ("counts_of_sqlite_truncate", |replica| bench::counts_of_sqlite(replica, JournalMode::Truncate)),
+    ("counts_of_sqlite_persist", |replica| bench::counts_of_sqlite(replica, JournalMode::Persist)),
+    ("counts_of_sqlite_memory", |replica| bench::counts_of_sqlite(replica, JournalMode::Memory)),
+    ("counts_of_sqlite_wal", |replica| bench::counts_of_sqlite(replica, JournalMode::Wal)),
+    ("counts_of_sqlite_off", |replica| bench::counts_of_sqlite(replica, JournalMode::Off)),
+    ("suite_users", |replica| bench::suite(replica, bench::USERS)),
+    ("suite_db_bench", |replica| bench::suite(replica, bench::DB_BENCH)),
+    ("suite_keys", |replica| bench::suite(replica, bench::KEYS)),
+    ("suite_sysbench", |replica| bench::suite(replica, bench::SYSBENCH)),
+    ("suite_cuckoo", |replica| bench::suite(replica, bench::CUCKOO)),
+    ("suite_sql", |replica| bench::suite(replica, bench::SQL)),
+    ("suite_mix", |replica| bench::suite(replica, bench::MIX)),
+    ("install_small_and_large", messages::install_small_and_large),
+    ("install_refused", messages::install_refused),
+    ("install_that_traps", messages::install_that_traps),
+    ("upgrade", messages::upgrade),
+    ("upgrade_that_traps", messages::upgrade_that_traps),
+    ("upgrade_then_restore", messages::upgrade_then_restore),
+    ("reinstall", messages::reinstall),
+    ("snapshot", messages::snapshot),
+    ("snapshots_replace_each_other", messages::snapshots_replace_each_other),
+    ("snapshot_of_an_open_connection", messages::snapshot_of_an_open_connection),
+    ("traps_roll_back", messages::traps_roll_back),
+    ("rejects_keep_changes", messages::rejects_keep_changes),
+    ("queries_roll_back", messages::queries_roll_back),
+    ("query_instruction_limit", messages::query_instructions),
+    ("update_instruction_limit", messages::update_instructions),
+    ("reply_size_limit", messages::reply_size),
+    ("query_stable_page_limit", messages::query_stable_pages),
+    ("long_message", messages::long_message),
+    ("long_message_that_traps", messages::long_message_that_traps),
+];
 
 fn main() -> ExitCode {
     #[cfg(feature = "pocket-ic")]
-    if let Some(arguments) = faulty::arguments() {
-        return faulty::main(&arguments);
+    if let Some(arguments) = failures::arguments() {
+        return failures::serve(&arguments);
     }
     let arguments = Arguments::from_args();
     // `run` takes the trials, so servers stop with the last trial that uses them.
@@ -68,12 +109,12 @@ fn trials(arguments: &Arguments) -> Vec<Trial> {
     }
     #[cfg(feature = "pocket-ic")]
     {
-        use server::{BINARY, PocketIc};
+        use server::{BINARY, PocketIc, VERSIONS};
         if std::env::var_os(BINARY).is_some() {
             trials.extend(on("pocket_ic", &PocketIc::from_environment(), SCENARIOS));
         }
         if !arguments.list {
-            for (name, version) in served::VERSIONS {
+            for (name, version) in VERSIONS {
                 trials.extend(on(name, &PocketIc::served(version), SCENARIOS));
             }
         }
@@ -96,7 +137,7 @@ fn on(name: &str, replica: &Arc<dyn Replica>, scenarios: &[(&str, Scenario)]) ->
 
 #[cfg(not(feature = "pocket-ic"))]
 fn built_without_the_feature() -> Result<(), libtest_mimic::Failed> {
-    use scenarios::suites::{stablebench, stderr, stdout};
+    use bench::{stablebench, stderr, stdout};
     let directory = tempfile::tempdir()?;
     let mut run = stablebench(directory.path());
     let output =

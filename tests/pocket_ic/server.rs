@@ -1,4 +1,5 @@
-//! Canisters on a PocketIC server, through the tool's own connection.
+//! A PocketIC server, through the tool's own connection: the one that `POCKET_IC_BIN` names, or the tool
+//! itself, as its users start it.
 
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
@@ -8,9 +9,29 @@ use stablebench_pocket_ic::{Instance, Server, Snapshot, Subnet, detect};
 pub use stablebench_pocket_ic::BINARY;
 
 use crate::replica::{
-    CONTROLLER, Canister, Mode, Outcome, Principal, Reject, Replica, Rules, Updated,
+    CACHE_HOME, CONTROLLER, Canister, Mode, Outcome, Principal, Reject, Replica, Rules, Updated,
 };
-use crate::served;
+
+/// The tool.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_stablebench");
+
+/// The versions on which all scenarios run, with the rules of their time.
+pub const VERSIONS: [(&str, &str); 2] = [("served_16", "16.1.0"), ("served_10", "10.0.0")];
+
+/// Returns the rules of the servers of a version.
+pub fn rules_of(version: &str) -> Rules {
+    if version.starts_with("10.") { Rules::of_2025_10() } else { Rules::of_2026_10() }
+}
+
+/// Returns the environment in which clients start the tool as a server of a version.
+pub fn environment(version: &str) -> Vec<(&'static str, String)> {
+    vec![
+        (BINARY, PROGRAM.to_owned()),
+        ("STABLEBENCH_POCKET_IC_VERSION", version.to_owned()),
+        ("STABLEBENCH_RULES", rules_of(version).name().to_owned()),
+        ("XDG_CACHE_HOME", CACHE_HOME.to_owned()),
+    ]
+}
 
 /// A server, started at its first use.
 pub struct PocketIc {
@@ -29,7 +50,7 @@ impl PocketIc {
 
     /// Starts the tool as a server of the given version. Must be called before any thread is started.
     pub fn served(version: &str) -> Arc<dyn Replica> {
-        let environment = served::environment(version);
+        let environment = environment(version);
         let previous: Vec<_> =
             environment.iter().map(|(name, _)| (*name, std::env::var_os(name))).collect();
         for (name, value) in &environment {

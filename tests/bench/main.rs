@@ -1,0 +1,19 @@
+//! Tests of the canisters on the embedded replica, one subject per file.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by a panic")]
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "tests trust what they read"
+)]
+
+mod canister;
+mod doltlite;
+mod interface;
+mod key_value;
+mod leveldb;
+mod memory;
+mod methods;
+mod sqlite;
+mod users;
+mod vfs;
