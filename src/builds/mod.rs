@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Project, Options ─→ cargo ─→ WASI replaced ─→ ic-wasm ─→ wasm-opt ─→ module
-//!                       (cargo.rs)                (tools.rs)
+//!                       (cargo.rs)              (Options::tools)
 //! ```
 
 pub mod cargo;

@@ -23,7 +23,6 @@ const SOURCES: &[&str] = &[
     include_str!("../../crates/suite/src/job.rs"),
     include_str!("../../crates/suite/src/plan.rs"),
     include_str!("../../suites/sql/src/script/setup.rs"),
-    include_str!("../../suites/users/src/job.rs"),
     include_str!("../../suites/users/src/rows.rs"),
     include_str!("setup.rs"),
 ];

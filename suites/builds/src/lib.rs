@@ -10,8 +10,6 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs, reason = "the help describes the options")]
 
-#[cfg(feature = "tool")]
-mod advice;
 #[cfg(feature = "canister")]
 pub mod canister;
 mod job;
@@ -21,16 +19,12 @@ mod options;
 mod plan;
 #[cfg(feature = "tool")]
 mod tables;
-#[cfg(feature = "tool")]
-mod tools;
 pub mod work;
 
-#[cfg(feature = "tool")]
-pub use advice::profile;
 pub use job::{Builds, HEAP};
 #[cfg(feature = "tool")]
-pub use options::{COMPARED, DEFAULT, Options};
+pub use options::{COMPARED, DEFAULT, NotBuilt, Options};
 #[cfg(feature = "tool")]
 pub use plan::{BENCH_BUILDS, BuildsSuite, CALL, COMPILE, INSTALL, NAME, RUN, configuration};
 #[cfg(feature = "tool")]
-pub use tools::{NotBuilt, Tool};
+pub use tables::profile;

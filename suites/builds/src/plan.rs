@@ -217,7 +217,6 @@ fn computing(options: &Options, compute: bool, install: bool) -> Fixture {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advice::{advice, profile};
     use stablebench_suite::plan_of;
 
     #[test]
@@ -230,19 +229,6 @@ mod tests {
         let chosen = "--build lto=fat --build default --build lto=fat";
         assert_eq!(keys(chosen), ["lto=fat", "default"]);
         assert!(plan_of(&BuildsSuite, "--build lto=slim").is_err());
-    }
-
-    #[test]
-    fn one_build_is_no_choice() {
-        let advised = |keys: &[&str]| {
-            let case = |key: &&str| {
-                stablebench_suite::results::sample::case("work", "insert", key, 100_000)
-            };
-            let results = stablebench_suite::results::sample::of(keys.iter().map(case).collect());
-            (advice(&results).len(), profile(&results).is_some())
-        };
-        assert_eq!(advised(&["lto=fat"]), (0, false));
-        assert_eq!(advised(&["lto=fat", "default"]), (3, true));
     }
 
     #[test]

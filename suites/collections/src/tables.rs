@@ -1,17 +1,62 @@
-//! The tables of the suite collections: a row for each map, and below it the published figures.
+//! The tables of the suite collections: a row for each map, and below it the figures that
+//! canister-profiling published.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use serde::Deserialize;
 
 use crate::plan::{
     CollectionsSuite, GENERATE, GET, GET_EXISTING, MAPS, OPERATIONS, PUT, REMOVE, UPGRADE, name,
 };
-use crate::published::{Published, Row, published};
 use stablebench_suite::cost::PageCosts;
 use stablebench_suite::report::Presentation;
 use stablebench_suite::report::answer::cheapest_rows;
 use stablebench_suite::report::grid::{Cell, Grid, Style};
 use stablebench_suite::report::number::{Binary, Grouped};
 use stablebench_suite::results::{Case, Measured, Results};
+
+const TEXT: &str = include_str!("../published.json");
+
+/// Instructions of whole messages, in canisters that were instrumented to count them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Published {
+    /// The author and the versions.
+    source: String,
+    rows: Vec<Row>,
+}
+
+/// The figures of a collection.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    /// Its published name.
+    name: String,
+    /// The map here that is nearest to it.
+    map: String,
+    entries: u64,
+    generate: u64,
+    /// 50 of each.
+    get: u64,
+    put: u64,
+    remove: u64,
+    upgrade: u64,
+}
+
+/// Returns all figures.
+///
+/// # Errors
+///
+/// If the text is invalid; a test parses it.
+fn published() -> Result<Published> {
+    serde_json::from_str(TEXT).context("suites/collections/published.json")
+}
+
+impl Published {
+    /// Returns the figures of a map.
+    fn of(&self, map: &str, entries: u64) -> Option<&Row> {
+        self.rows.iter().find(|row| row.map == map && row.entries == entries)
+    }
+}
 
 impl Presentation for CollectionsSuite {
     fn question(&self) -> Option<&'static str> {
@@ -239,5 +284,23 @@ fn grid(
         rows,
         notes: Vec::new(),
         lines: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::DEFAULT_ENTRIES;
+
+    #[test]
+    fn the_figures_are_of_maps_and_sizes_of_the_suite() {
+        let published = published().unwrap();
+        for row in &published.rows {
+            assert!(MAPS.iter().any(|map| map.key == row.map), "{}", row.map);
+            assert!(DEFAULT_ENTRIES.contains(&row.entries), "{}", row.entries);
+        }
+        let stable = published.of("rust-stable-btree-map", 50_000).unwrap();
+        assert_eq!((stable.name.as_str(), stable.remove), ("btreemap_stable_rs", 7_817_380));
+        assert_eq!(published.of("rust-stable-btree-map", 1_000_000), None);
     }
 }

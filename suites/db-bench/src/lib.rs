@@ -11,19 +11,13 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs, reason = "the help describes the options")]
 
-#[cfg(feature = "tool")]
-mod benchmarks;
 #[cfg(feature = "canister")]
 pub mod canister;
 mod job;
 #[cfg(feature = "tool")]
 mod plan;
 #[cfg(feature = "tool")]
-mod published;
-#[cfg(feature = "tool")]
 mod tables;
-#[cfg(all(test, feature = "tool"))]
-mod tests;
 pub mod work;
 
 pub use job::{DbBench, DbBenchTask, DbBenchWrite};

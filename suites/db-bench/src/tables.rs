@@ -1,11 +1,11 @@
-//! The own tables of the suite db-bench: values derived from the costs, stored bytes, the published
-//! figures, and histograms as db_bench prints them.
+//! The own tables of the suite db-bench: values derived from the costs, stored bytes, histograms as
+//! db_bench prints them, and the figures that came with the option `--use_rowids` of
+//! `db_bench_sqlite3`.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use serde::Deserialize;
 
-use crate::benchmarks::{BATCH, SECTION, WITH_ROWID, WITHOUT_ROWID};
-use crate::plan::DbBenchSuite;
-use crate::published::{self, Published};
+use crate::plan::{BATCH, DbBenchSuite, SECTION, WITH_ROWID, WITHOUT_ROWID};
 use stablebench_suite::engines::heading;
 use stablebench_suite::report::Presentation;
 use stablebench_suite::report::advice::times;
@@ -19,6 +19,40 @@ const UPDATE_LIMIT: u64 = 40_000_000_000;
 /// The difference from 1 below which a ratio is noise: two published runs of the same table differ
 /// as much.
 const NOISE: f64 = 0.05;
+
+/// The published figures, in microseconds per operation.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Published {
+    /// The place of publication.
+    source: String,
+    /// The number of keys.
+    num: u64,
+    /// The benchmarks in order.
+    rows: Vec<Row>,
+}
+
+/// A benchmark.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    name: String,
+    /// A table with rowid, before the option existed.
+    with_rowid: f64,
+    without_rowid: f64,
+    /// A table with rowid in a second run, which shows the noise.
+    with_rowid_again: f64,
+}
+
+/// Returns the figures.
+///
+/// # Errors
+///
+/// If the file is invalid; a test reads it.
+fn published() -> Result<Published> {
+    serde_json::from_str(include_str!("../published.json"))
+        .context("suites/db-bench/published.json")
+}
 
 impl Presentation for DbBenchSuite {
     fn question(&self) -> Option<&'static str> {
@@ -51,7 +85,7 @@ fn tables(results: &Results, style: Style) -> Result<Vec<Grid>> {
     let mut grids = vec![fitting(results, style), stored(results, style)];
     grids.extend(amplification(results, style));
     grids.extend(most_expensive(results, style));
-    grids.extend(published_and_ours(results, &published::get()?, style));
+    grids.extend(published_and_ours(results, &published()?, style));
     Ok(grids)
 }
 
@@ -340,6 +374,8 @@ mod tests {
     use stablebench_protocol::Digest;
 
     use super::*;
+    use crate::plan::Benchmark;
+    use stablebench_suite::plan_of;
     use stablebench_suite::results::{Bucket, Outcome, Stored, sample};
 
     fn two_benchmarks() -> Results {
@@ -399,7 +435,7 @@ mod tests {
         if let Outcome::Measured(measured) = &mut results.cases[2].outcome {
             measured.instructions = 19_980;
         }
-        let grid = published_and_ours(&results, &published::get().unwrap(), Style::default());
+        let grid = published_and_ours(&results, &published().unwrap(), Style::default());
         let row = cells(&grid.unwrap()).swap_remove(1);
         assert_eq!(row[5..], ["10", "100", "Absent", "Absent"]);
     }
@@ -418,7 +454,7 @@ mod tests {
             cells(&stored(&results, style)),
             [["fillseqbatch", "1 500", "3 000 000", "1 000 000", "0.33×"]]
         );
-        let published = published::get().unwrap();
+        let published = published().unwrap();
         assert_eq!(
             cells(&published_and_ours(&results, &published, style).unwrap()),
             [
@@ -506,5 +542,56 @@ mod tests {
         let expected = [("30.0 %", 6), ("98.0 %", 14), ("100.0 %", 0)]
             .map(|(share, marks)| [Cell::text(share), Cell::Text("#".repeat(marks))]);
         assert_eq!(rows.collect::<Vec<_>>(), expected);
+    }
+
+    /// The table as the announcement has it.
+    const FIGURES: [(&str, f64, f64); 14] = [
+        ("fillseq", 21.310, 16.231),
+        ("fillseqsync", 146.377, 147.460),
+        ("fillseqbatch", 2.065, 2.294),
+        ("fillrandom", 34.767, 27.871),
+        ("fillrandsync", 159.943, 141.979),
+        ("fillrandbatch", 15.055, 16.087),
+        ("overwrite", 43.660, 26.829),
+        ("overwritebatch", 27.691, 19.014),
+        ("readrandom", 12.725, 11.657),
+        ("readseq", 2.602, 0.155),
+        ("fillrand100K", 606.333, 816.812),
+        ("fillseq100K", 657.457, 754.689),
+        ("readseq (100K)", 46.523, 47.112),
+        ("readrand100K", 54.943, 287.679),
+    ];
+
+    #[test]
+    fn the_figures_are_the_announced_ones_in_the_order_of_the_benchmarks() {
+        let published = published().unwrap();
+        let figures: Vec<(&str, f64, f64)> = published
+            .rows
+            .iter()
+            .map(|row| (row.name.as_str(), row.with_rowid, row.without_rowid))
+            .collect();
+        assert_eq!(figures, FIGURES);
+        for (row, benchmark) in published.rows.iter().zip(Benchmark::ALL) {
+            assert!(row.name.starts_with(&benchmark.to_string()), "{}", row.name);
+            // The same code again: the noise of the figures.
+            let noise = row.with_rowid_again / row.with_rowid;
+            assert!((0.95..1.05).contains(&noise), "{}: {noise}", row.name);
+        }
+        assert_eq!(published.num, 1_000_000);
+    }
+
+    #[test]
+    fn all_fourteen_run_in_the_published_order_with_their_counts() {
+        let published = published().unwrap();
+        let plan = plan_of(&DbBenchSuite, "--num=100000").unwrap();
+        let planned = plan.fixtures[0].steps.iter();
+        let planned = planned.filter_map(|step| Some((step.row()?.1, step.operations)));
+        let (names, counts): (Vec<&str>, Vec<u64>) = planned.unzip();
+        assert_eq!(names, published.rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>());
+        let num = 100_000;
+        assert_eq!(counts[..9], [num, num / 100, num, num, num / 100, num, num, num, num]);
+        // Three times as many draws as keys leave 1/e³ of them out.
+        assert!((94_800..95_300).contains(&counts[9]), "{}", counts[9]);
+        assert_eq!(counts[10..], [num / 1_000; 4]);
     }
 }

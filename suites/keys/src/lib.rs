@@ -14,13 +14,9 @@
 
 #[cfg(feature = "canister")]
 pub mod canister;
-#[cfg(feature = "tool")]
-mod claims;
 mod job;
 #[cfg(feature = "tool")]
 mod plan;
-#[cfg(feature = "tool")]
-mod size;
 #[cfg(feature = "tool")]
 mod tables;
 pub mod work;

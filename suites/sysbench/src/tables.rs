@@ -1,17 +1,88 @@
-//! The tables of the suite sysbench: workloads with the sides and their multipliers, and the
-//! averages next to the published ones.
+//! The tables of the suite sysbench: workloads with the sides and their multipliers, and the averages
+//! next to the published ones, which are the time of DoltLite divided by that of SQLite.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 
-use crate::plan::SysbenchSuite;
-use crate::published::Published;
-use crate::section::{self, Place, Section};
+use crate::plan::{Place, Section, SysbenchSuite, describe};
 use stablebench_suite::compare::{Comparison, Gates, Means, compare};
 use stablebench_suite::engines::heading;
 use stablebench_suite::report::grid::{Cell, Grid, Style};
 use stablebench_suite::report::number::{Factor, Grouped};
 use stablebench_suite::report::{MeanRatio, Presentation, PublishedFigures};
 use stablebench_suite::results::{Case, ConfigurationInfo, Outcome, Results};
+
+const TEXT: &str = include_str!("../published.json");
+
+/// The known part of the report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Published {
+    /// The author and the date.
+    source: String,
+    /// The divisor.
+    base: String,
+    /// The dividend.
+    other: String,
+    /// The number of rows of the main table.
+    rows: u64,
+    /// The number of runs of each workload, whose median is its time.
+    runs: u64,
+    ceilings: Ceilings,
+    /// In the order of our sections.
+    sections: Vec<Average>,
+    /// Single workloads that are known.
+    workloads: Vec<Multiplier>,
+}
+
+/// The ceilings above which the report fails.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ceilings {
+    /// The maximum multiplier of a workload.
+    ratio: f64,
+    /// The maximum average of a section.
+    average: f64,
+}
+
+/// The arithmetic mean of a section's multipliers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Average {
+    section: String,
+    average: f64,
+}
+
+/// The multiplier of a workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Multiplier {
+    section: String,
+    name: String,
+    ratio: f64,
+}
+
+impl Published {
+    /// Returns the report.
+    ///
+    /// # Errors
+    ///
+    /// If the embedded text is invalid; a test reads it.
+    fn read() -> Result<Self> {
+        serde_json::from_str(TEXT).context("the published figures of sysbench")
+    }
+
+    /// Returns the average of a section by its name.
+    fn average(&self, section: &str) -> Option<f64> {
+        self.sections.iter().find(|of| of.section == section).map(|of| of.average)
+    }
+
+    /// Returns the multiplier of a workload.
+    fn ratio(&self, section: &str, name: &str) -> Option<f64> {
+        let of = self.workloads.iter().find(|of| of.section == section && of.name == name);
+        of.map(|of| of.ratio)
+    }
+}
 
 impl Presentation for SysbenchSuite {
     fn question(&self) -> Option<&'static str> {
@@ -29,7 +100,7 @@ impl Presentation for SysbenchSuite {
     }
 
     fn section(&self, name: &str) -> Option<String> {
-        section::describe(name)
+        describe(name)
     }
 
     fn has_section_tables(&self) -> bool {
@@ -338,4 +409,51 @@ fn mean<'a>(found: &'a Comparison, section: &str) -> Option<&'a Means> {
 
 fn factor(ratio: Option<f64>) -> Cell {
     ratio.map_or(Cell::Absent, |ratio| Cell::text(Factor(ratio)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::work::{PUBLISHED_ROWS, WORKLOADS};
+
+    /// The averages of the report: reads and writes in memory, in a file, and with each statement a
+    /// transaction.
+    const AVERAGES: [[f64; 6]; 4] = [
+        [1.46, 1.86, 1.79, 1.73, 2.12, 4.09],
+        [1.31, 1.76, 1.80, 1.82, 2.18, 4.13],
+        [1.42, 1.87, 2.09, 1.84, 2.54, 4.64],
+        [1.48, 1.89, 2.10, 1.64, 2.54, 3.84],
+    ];
+
+    #[test]
+    fn every_section_has_its_published_average() {
+        let published = Published::read().unwrap();
+        let sections: Vec<String> = Section::all().map(Section::name).collect();
+        let averages: Vec<Option<f64>> =
+            sections.iter().map(|section| published.average(section)).collect();
+        assert_eq!(
+            averages,
+            AVERAGES.as_flattened().iter().map(|one| Some(*one)).collect::<Vec<_>>()
+        );
+        assert_eq!(published.sections.len(), sections.len());
+        assert_eq!(published.average("integer reads"), None);
+        assert_eq!((published.rows, published.runs), (PUBLISHED_ROWS, 5));
+        assert_eq!((published.ceilings.ratio, published.ceilings.average), (6.0, 5.0));
+    }
+
+    #[test]
+    fn the_most_expensive_workload_is_known() {
+        let published = Published::read().unwrap();
+        let of = |name| published.ratio("integer autocommit writes", name);
+        assert_eq!((of("update_index"), of("insert")), (Some(4.51), None));
+        for one in &published.workloads {
+            assert!(WORKLOADS.iter().any(|(_, name, _)| *name == one.name));
+        }
+    }
+
+    #[test]
+    fn the_text_is_formatted_like_saved_results() {
+        let published = Published::read().unwrap();
+        assert_eq!(stablebench_suite::terminal::json_lines(&published).unwrap(), TEXT);
+    }
 }

@@ -9,31 +9,21 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs, reason = "the help describes the options")]
 
-#[cfg(feature = "tool")]
-mod args;
 #[cfg(feature = "canister")]
 pub mod canister;
 #[cfg(feature = "tool")]
-mod job;
-#[cfg(feature = "tool")]
 mod plan;
-#[cfg(feature = "tool")]
-mod published;
 #[cfg(feature = "tool")]
 mod rows;
 #[cfg(feature = "tool")]
 mod sections;
 #[cfg(feature = "tool")]
-pub mod tables;
+mod tables;
 mod types;
 pub mod work;
 
 #[cfg(feature = "tool")]
-pub use args::Section;
-#[cfg(feature = "tool")]
-pub use job::EngineRows;
-#[cfg(feature = "tool")]
 pub use plan::UsersSuite;
 #[cfg(feature = "tool")]
-pub use rows::{Access, Table, Verb, Work};
+pub use rows::{Access, EngineRows, Table, Verb, Work};
 pub use types::{Operation, Selection, Users, UsersTask};

@@ -1,19 +1,17 @@
-//! Arguments, fixtures and steps.
+//! Fixtures and steps, and the forum post "Writing into StableBTreeMap vs SQLite": its run and its
+//! figures.
 
-use crate::work::UsersModel;
+use crate::work::{STEP, UsersModel};
 use anyhow::{Result, ensure};
 use clap::{ArgMatches, Args, FromArgMatches};
 use stablebench_suite::engines::Configuration;
 use stablebench_suite::plan::{Fixture, Messages, Plan, Step};
 use stablebench_suite::report::number::Grouped;
-use stablebench_suite::results::State;
+use stablebench_suite::results::{Results, State};
 use stablebench_suite::{Suite, smallest};
 
-use crate::args::{MAX_ROWS, Place, Section, UsersArgs};
-use crate::job::EngineRows;
-use crate::published::{SPANS, published, rows_of_span};
-use crate::rows::{Access, Table, Verb, Work};
-use crate::sections::Case;
+use crate::rows::{Access, EngineRows, Table, Verb, Work};
+use crate::sections::{self, Case, MAX_ROWS, Place, Section, UsersArgs, cases};
 
 /// The suite.
 pub struct UsersSuite;
@@ -54,11 +52,11 @@ Examples:
     }
 
     fn published_results(&self) -> Option<&'static str> {
-        Some(crate::published::TEXT)
+        Some(PUBLISHED)
     }
 
     fn options_of_case(&self, section: &str, name: &str, chosen: &[String]) -> Vec<String> {
-        crate::sections::options_of_case(section, name, chosen)
+        sections::options_of_case(section, name, chosen)
     }
 }
 
@@ -77,7 +75,7 @@ fn plan(args: &UsersArgs) -> Result<Plan> {
     for section in args.sections() {
         let mut last = String::new();
         let mut after = rows.len();
-        for (configuration, size, payload, case) in crate::sections::cases(section, &args)? {
+        for (configuration, size, payload, case) in cases(section, &args)? {
             ensure!(case.work.fits(size), "{}", too_few(&args, section, &case, size));
             if last != configuration.key() {
                 last = configuration.key();
@@ -191,7 +189,7 @@ fn with_batches(args: &UsersArgs) -> (UsersArgs, Vec<u64>) {
 fn too_few(args: &UsersArgs, section: Section, case: &Case, size: u64) -> String {
     let fits = |rows: u64| {
         let args = UsersArgs { rows, ..args.clone() };
-        let all = args.sections().into_iter().map(|section| crate::sections::cases(section, &args));
+        let all = args.sections().into_iter().map(|section| cases(section, &args));
         all.flatten().flatten().all(|(_, size, _, case)| case.work.fits(size))
     };
     let place = match case.work.access {
@@ -227,6 +225,41 @@ fn as_published(args: &UsersArgs) -> Result<UsersArgs> {
         journal_modes: ["delete", "memory", "off"].map(str::to_owned).to_vec(),
         ..args.clone()
     })
+}
+
+/// The figures as results, for `published:users`.
+const PUBLISHED: &str = include_str!("../published.json");
+
+/// The numbers that the post calls "new elements".
+///
+/// The post counts the span of the new ids, ten times the number of rows: its loop is
+/// `while i < count { add(offset + i); i += 10 }`. `published.json` lists the figures by the rows that
+/// were actually added, so that 1 and 10 are one case.
+pub const SPANS: [u64; 6] = [1, 10, 50, 100, 1_000, 10_000];
+
+/// The rows of such a span, whose ids are [`STEP`] apart.
+pub fn rows_of_span(span: u64) -> u64 {
+    span.div_ceil(STEP)
+}
+
+/// The figures.
+///
+/// # Errors
+///
+/// If the text is broken; a test reads it.
+pub fn published() -> Result<Results> {
+    Results::parse(PUBLISHED)
+}
+
+/// The author of published figures, and the crates that were measured.
+pub fn source(published: &Results) -> String {
+    let crates: Vec<String> = published
+        .canisters
+        .iter()
+        .flat_map(|of| &of.crates)
+        .map(|of| format!("{} {}", of.name, of.version))
+        .collect();
+    format!("{}: {}", published.stablebench, crates.join(", "))
 }
 
 #[cfg(test)]
@@ -300,5 +333,57 @@ mod tests {
         assert_eq!(keys(&plan), ["btree", "sqlite/delete", "sqlite/memory", "sqlite/off"]);
         assert!(plan.rows.iter().all(|(_, name)| name.starts_with("middle ")));
         assert_eq!(plan.rows.len(), 5);
+    }
+
+    /// The post's table.
+    const USERS: [(u64, [u64; 4]); 6] = [
+        (1, [49_359, 407_462, 202_686, 149_520]),
+        (10, [49_359, 407_462, 202_686, 149_520]),
+        (50, [256_551, 453_089, 248_313, 195_171]),
+        (100, [548_249, 529_542, 324_840, 271_660]),
+        (1_000, [5_706_594, 2_334_600, 2_064_459, 1_993_575]),
+        (10_000, [57_301_658, 20_441_029, 18_909_213, 18_612_903]),
+    ];
+    /// "StableBTree", "SQLite", "SQLite in-memory journal", "SQLite no journal".
+    const CONFIGURATIONS: [&str; 4] = ["btree", "sqlite/delete", "sqlite/memory", "sqlite/off"];
+
+    #[test]
+    fn users_are_the_posts_figures_at_the_rows_that_were_added() {
+        let results = published().unwrap();
+        for (span, figures) in USERS {
+            let rows = rows_of_span(span);
+            let name = format!("middle {}", Grouped(rows));
+            for (configuration, instructions) in CONFIGURATIONS.into_iter().zip(figures) {
+                let case = results.case("insert", &name, configuration).unwrap();
+                let measured = case.measured().unwrap();
+                assert_eq!((measured.instructions, measured.operations), (instructions, rows));
+                assert_eq!((case.rows, case.payload), (100_000, 100));
+                assert!(measured.detail.is_none());
+            }
+        }
+        assert_eq!(results.cases.len(), 5 * CONFIGURATIONS.len(), "spans 1 and 10 are one row");
+        let configurations: Vec<&str> =
+            results.configurations.iter().map(|configuration| &*configuration.key).collect();
+        assert_eq!(configurations, CONFIGURATIONS);
+        assert_eq!(results.replica.kind, "published");
+        assert_eq!(USERS.map(|(span, _)| span), SPANS);
+    }
+
+    #[test]
+    fn the_text_is_formatted_like_saved_results() {
+        assert_eq!(published().unwrap().to_json().unwrap(), PUBLISHED);
+    }
+
+    #[test]
+    fn a_span_is_ten_times_its_rows() {
+        assert_eq!(SPANS.map(rows_of_span), [1, 1, 5, 10, 100, 1_000]);
+    }
+
+    #[test]
+    fn the_source_names_the_crates() {
+        assert_eq!(
+            source(&published().unwrap()),
+            "developer forum post, 2025: ic-rusqlite 0.4.3, ic-stable-structures 0.7"
+        );
     }
 }

@@ -21,8 +21,6 @@ mod job;
 #[cfg(feature = "tool")]
 mod plan;
 #[cfg(feature = "tool")]
-mod published;
-#[cfg(feature = "tool")]
 mod tables;
 pub mod work;
 

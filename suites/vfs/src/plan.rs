@@ -321,27 +321,6 @@ mod tests {
         );
     }
 
-    /// Every published case is measured as published, and equally in all configurations.
-    #[test]
-    fn the_published_cases_are_measured_twice() {
-        let plan = plan_of(&VfsSuite, "").unwrap();
-        let published = crate::published::published().unwrap();
-        let configurations = |section: &str, name: &str| -> Vec<String> {
-            let has = |fixture: &&Fixture| fixture.cases().any(|other| other == (section, name));
-            plan.fixtures
-                .iter()
-                .filter(has)
-                .map(|fixture| fixture.configuration.key.clone())
-                .collect()
-        };
-        for figures in &published.cases {
-            let as_published = configurations(AS_PUBLISHED, &figures.name);
-            assert_eq!(as_published, ["sqlite-vfs", "sqlite/persist"], "{}", figures.name);
-            assert_eq!(configurations(EQUAL, &figures.name).len(), 5, "{}", figures.name);
-        }
-        assert!(plan.fixtures.iter().any(|fixture| fixture.rows == published.pages.rows));
-    }
-
     #[test]
     fn equal_configurations_differ_in_the_library_alone() {
         for page_size in [16_384_u32, 4_096] {

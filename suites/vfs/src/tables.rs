@@ -1,18 +1,60 @@
-//! The own tables of the suite vfs: one library against the other, the published figures,
-//! instructions by phase, calls of stable memory, and its pages.
+//! The own tables of the suite vfs: one library against the other, the figures that the authors of
+//! `ic-sqlite-vfs` publish, instructions by phase, calls of stable memory, and its pages.
 
 use std::fmt::Display;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use serde::Deserialize;
 use stablebench_protocol::Phase;
 
 use crate::plan::{AS_PUBLISHED, EQUAL, READS, TRANSACTIONS, VfsSuite, equal_keys, published_keys};
-use crate::published::{Published, published};
 use stablebench_suite::engines::heading;
 use stablebench_suite::report::grid::{Cell, Grid, Style};
 use stablebench_suite::report::number::{Grouped, Ratio};
 use stablebench_suite::report::{Figure, Presentation, PublishedFigures};
 use stablebench_suite::results::{Measured, Results};
+
+const TEXT: &str = include_str!("../published.json");
+
+/// The published comparison of the two libraries.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Published {
+    /// The author and the date.
+    source: String,
+    url: String,
+    cases: Vec<Figures>,
+    pages: Pages,
+}
+
+/// Instructions of a case, rounded as they were published.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Figures {
+    /// The name of our case.
+    name: String,
+    vfs: u64,
+    rusqlite: u64,
+}
+
+/// "Stable pages" of a database: those of a virtual memory for the one library, of all
+/// stable memory for the other.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pages {
+    rows: u64,
+    vfs: u64,
+    rusqlite: u64,
+}
+
+/// Returns all figures.
+///
+/// # Errors
+///
+/// If the text is invalid; a test reads it.
+fn published() -> Result<Published> {
+    serde_json::from_str(TEXT).context("suites/vfs/published.json")
+}
 
 /// Sections whose cases are the same work on both sides.
 const SAME: [&str; 3] = [EQUAL, TRANSACTIONS, READS];
@@ -329,5 +371,58 @@ fn pages(results: &Results, published: &Published) -> Grid {
                 .to_owned(),
         ],
         lines: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stablebench_suite::plan::Fixture;
+    use stablebench_suite::plan_of;
+
+    /// Millions of instructions, as in the README.
+    const README: [(&str, f64, f64); 8] = [
+        ("insert 1 000", 10.29, 83.27),
+        ("insert 5 000", 60.95, 426.93),
+        ("upsert 1 000", 13.35, 86.53),
+        ("update 1 000", 16.76, 81.20),
+        ("point read 1", 0.048, 0.014),
+        ("point read 1 000", 10.05, 10.69),
+        ("ordered scan 5 000", 6.46, 7.99),
+        ("IN 1 000", 14.35, 18.41),
+    ];
+
+    #[test]
+    fn the_figures_are_those_of_the_readme() {
+        let published = published().unwrap();
+        let millions = |value: u64| value as f64 / 1e6;
+        let figures: Vec<(&str, f64, f64)> = published
+            .cases
+            .iter()
+            .map(|of| (&*of.name, millions(of.vfs), millions(of.rusqlite)))
+            .collect();
+        assert_eq!(figures, README);
+        assert_eq!((published.pages.vfs, published.pages.rusqlite), (6, 1_281));
+    }
+
+    /// Every published case is measured as published, and equally in all configurations.
+    #[test]
+    fn the_published_cases_are_measured_twice() {
+        let plan = plan_of(&VfsSuite, "").unwrap();
+        let published = published().unwrap();
+        let configurations = |section: &str, name: &str| -> Vec<String> {
+            let has = |fixture: &&Fixture| fixture.cases().any(|other| other == (section, name));
+            plan.fixtures
+                .iter()
+                .filter(has)
+                .map(|fixture| fixture.configuration.key.clone())
+                .collect()
+        };
+        for figures in &published.cases {
+            let as_published = configurations(AS_PUBLISHED, &figures.name);
+            assert_eq!(as_published, ["sqlite-vfs", "sqlite/persist"], "{}", figures.name);
+            assert_eq!(configurations(EQUAL, &figures.name).len(), 5, "{}", figures.name);
+        }
+        assert!(plan.fixtures.iter().any(|fixture| fixture.rows == published.pages.rows));
     }
 }

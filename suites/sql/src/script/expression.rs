@@ -309,7 +309,10 @@ impl Function {
                 }
             }
             Self::Hash | Self::HashMurmur2 => Integer(murmur2(integer(0)?, seed(values)?)),
-            Self::HashFnv1a => Integer(fnv1a(integer(0)?, seed(values)?)),
+            Self::HashFnv1a => {
+                let value = integer(0)?.to_le_bytes();
+                Integer(fnv1a(BASIS ^ seed(values)?, &value) as i64)
+            }
             Self::Permute => {
                 let size = integer(1)?;
                 if size <= 0 {
@@ -397,13 +400,13 @@ fn seed(values: &[Number]) -> Result<u64> {
     values.get(1).map_or(Ok(DEFAULT_SEED), Number::integer).map(|seed| seed as u64)
 }
 
-/// FNV-1a of the eight bytes of a number, beginning with the basis and the seed.
-fn fnv1a(value: i64, seed: u64) -> i64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325 ^ seed;
-    for byte in (value as u64).to_le_bytes() {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-    }
-    hash as i64
+/// The hash of nothing by [`fnv1a`].
+pub(super) const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a, 64 bits, continued.
+pub(super) fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    bytes.iter().fold(hash, step)
 }
 
 /// MurmurHash2, 64 bits, of the eight bytes of a number.

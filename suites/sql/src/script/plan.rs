@@ -19,13 +19,10 @@ use stablebench_suite::job::Job;
 use stablebench_suite::plan::{Ceilings, Details, Fixture, Messages, Plan, Step};
 use stablebench_workload::{Expected, Model};
 
-use super::Script;
-use super::agreement::Agreement;
-use super::builtin::{self, Builtin};
 use super::expression::Number;
 use super::setup::{Configure, Load, Setup, Source};
-use super::transactions::{Layout, Scripts, Transactions, excerpt, is_volatile, joined};
-use super::{STATEMENT, TRANSACTION};
+use super::transactions::{Agreement, Layout, Scripts, Transactions, excerpt, is_volatile, joined};
+use super::{BUILTINS, Builtin, STATEMENT, Script, TRANSACTION};
 use crate::split::{self, Control};
 
 /// The suite.
@@ -328,8 +325,8 @@ fn work(args: &SqlSuiteArgs) -> Result<ScriptFiles> {
 
 /// Returns the built-in script with a name.
 fn named(name: &str) -> Result<&'static Builtin> {
-    let Some(builtin) = builtin::named(name) else {
-        let known: Vec<&str> = builtin::ALL.iter().map(|builtin| builtin.name).collect();
+    let Some(builtin) = Builtin::named(name) else {
+        let known: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
         bail!("there is no built-in script {name}; there are {}", known.join(", "));
     };
     Ok(builtin)
@@ -449,7 +446,7 @@ mod tests {
 
     #[test]
     fn every_builtin_script_has_a_plan() {
-        for builtin in builtin::ALL {
+        for builtin in BUILTINS {
             let typed = format!("--builtin {} --scale 3 --transactions 200", builtin.name);
             assert!(plan_of(&SqlSuite, &typed).unwrap().rows.len() > 1, "{}", builtin.name);
         }

@@ -19,7 +19,7 @@ use stablebench_suite::observer::{Message, Observed, Observer, decode_one};
 use stablebench_suite::saving::with_more;
 use stablebench_suite::terminal::quoted;
 
-use super::expression::Number;
+use super::expression::{BASIS, Number, fnv1a};
 use super::transactions::{excerpt, joined};
 use crate::split::{self, Control};
 use crate::{Answers, Call, FilePart, Sql, Statements, Value};
@@ -271,15 +271,6 @@ impl Observer for SetupObserver {
     fn rows(self: Box<Self>) -> Result<Vec<Observed>> {
         Ok(Vec::new())
     }
-}
-
-/// The hash of nothing.
-const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-
-/// FNV-1a, 64 bits, continued.
-fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-    bytes.iter().fold(hash, step)
 }
 
 /// Refuses files that are no database, and those whose last changes may be in another file: a

@@ -1,6 +1,6 @@
 //! Parts of jobs, against the model.
 
-use crate::support::{HeapCanister, RecordsCanister, failure};
+use crate::{HeapCanister, RecordsCanister, failure};
 use stablebench_harness::{Host, MAX_EACH, MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS};
 use stablebench_protocol::{
     Digest, DigestPart, Engine, Error, Executed, Job, MAX_PAYLOAD_BYTES, OperationCost, Part,
