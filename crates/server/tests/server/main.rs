@@ -9,17 +9,15 @@
 )]
 
 #[path = "../../../replica/tests/replica/fuzzing/bounded.rs"]
+#[allow(dead_code, reason = "the replica's tests use the rest")]
 mod bounded;
 mod calls;
 mod clients;
-mod fuzzing;
 mod gateway;
 mod hostile;
 mod management;
-mod motoko;
 mod pocket_ic;
 mod refusals;
 mod server;
-mod subnet;
 mod system;
 mod targets;

@@ -9,7 +9,6 @@
 //! A target panics if a check fails. It ignores bytes that are too short for an input.
 
 mod inputs;
-mod subject;
 
 #[path = "../../../../replica/tests/replica/fuzzing/targets/damage.rs"]
 mod damage;
@@ -25,8 +24,8 @@ use ic_transport_types::{EnvelopeContent, ReadStateResponse};
 
 use crate::server::{anonymous_query, call, in_minutes, unsigned};
 use damage::damaged;
+use inputs::{Subject, test};
 use met::met;
-use subject::{Subject, test};
 
 #[allow(unused_imports, reason = "not used by the fuzz binaries")]
 pub use inputs::METHODS;
