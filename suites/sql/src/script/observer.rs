@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use stablebench_protocol::{Digest, Job, Phase, PhaseCost};
 use stablebench_suite::cost::PageCosts;
-use stablebench_suite::observer::{Message, Observed, Observer, decode_one};
+use stablebench_suite::job::{Message, Observed, Observer, decode_one};
 use stablebench_suite::report::number::Grouped;
 
 use super::agreement::{Difference, Rows};

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 use stablebench_protocol::{Job, Part};
-use stablebench_suite::job::{Chosen, Work};
-use stablebench_suite::observer::Observer;
+use stablebench_suite::job::{Chosen, Observer, Work};
 
 use super::observer::TransactionObserver;
 use super::transactions::Transactions;
