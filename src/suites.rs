@@ -125,8 +125,7 @@ fn committed() -> Vec<Results> {
 
 #[cfg(test)]
 mod tests {
-    use stablebench_suite::plan::Plan;
-    use stablebench_suite::shard::Shard;
+    use stablebench_suite::plan::{Plan, Shard};
     use stablebench_suite::{plan_of, words};
 
     use super::*;

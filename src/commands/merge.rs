@@ -8,12 +8,10 @@ use super::run::{Planned, agree_on_rows, failures, out_of, save_page, show};
 use crate::canisters;
 use crate::progress::Output;
 use crate::report::Format;
-use crate::results::{CanisterInfo, Case, FixtureInfo, Results, RunFile};
+use crate::results::{CanisterInfo, Case, FixtureInfo, Input, Results, RunFile};
 use crate::suites::suite;
 use crate::terminal::split;
-use stablebench_suite::input::Input;
-use stablebench_suite::plan::{Fixture, Plan};
-use stablebench_suite::shard::Shard;
+use stablebench_suite::plan::{Fixture, Plan, Shard};
 
 #[derive(Debug, clap::Args)]
 pub struct MergeArgs {

@@ -17,16 +17,16 @@ use crate::interrupt::{self, Interrupted};
 use crate::progress::{Output, Progress};
 use crate::replica::Replica;
 use crate::replica::options::{AccessArgs, CacheUseArgs, ReplicaArg, ReplicaArgs, TargetArgs};
+use crate::report::grid::Style;
 use crate::report::number::Grouped;
-use crate::report::style::Style;
 use crate::report::{self, Format, comparison};
-use crate::results::{CanisterInfo, Case, FORMAT, Outcome, Prices, Results, RunFile, save_text};
+use crate::results::{
+    CanisterInfo, Case, FORMAT, Input, Outcome, Prices, Results, RunFile, save_text,
+};
 use crate::runner::{Missing, Runner};
 use crate::suites::{SUITES, matches, normal, title};
 use crate::terminal::{Terminal, note, print, quoted};
-use stablebench_suite::input::Input;
-use stablebench_suite::plan::{Ceilings, Plan};
-use stablebench_suite::shard::Shard;
+use stablebench_suite::plan::{Ceilings, Plan, Shard};
 use stablebench_suite::{Suite, words};
 use stablebench_suite_builds::NotBuilt;
 

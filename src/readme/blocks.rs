@@ -13,9 +13,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::report::grid::{Cell, Grid, cheapest};
+use crate::report::grid::{Cell, Grid, Style, cheapest};
 use crate::report::grids;
-use crate::report::style::Style;
 use crate::results::Results;
 use crate::suites::presentation;
 

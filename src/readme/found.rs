@@ -4,8 +4,7 @@ use anyhow::{Context, Result};
 
 use super::{Reference, again};
 use crate::engines::{ADVISED, heading};
-use crate::report::advice::overtaking::{Compared, Overtaking, overtaking};
-use crate::report::advice::times;
+use crate::report::advice::{Compared, Overtaking, overtaking, times};
 use crate::report::number::{Grouped, Ratio, Rows};
 use crate::results::{Measured, Outcome, Results};
 

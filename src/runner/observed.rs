@@ -8,8 +8,7 @@
 
 use anyhow::{Context, Result, bail};
 use stablebench_protocol::{Digest, DigestPart};
-use stablebench_suite::job::Chosen;
-use stablebench_suite::observer::{Message, Observed, Observer};
+use stablebench_suite::job::{Chosen, Message, Observed, Observer};
 use stablebench_suite::plan::{Fixture, Role, Step};
 
 use super::spread::described;

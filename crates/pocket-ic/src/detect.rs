@@ -1,7 +1,7 @@
 //! Detection of the rules by which a server charges.
 //!
 //! A canister measures the charges for single memory accesses and for one operator, and calls a
-//! method that is missing (`probe.wat`). The rules are those under which the embedded replica returns
+//! method that is missing (`PROBE`). The rules are those under which the embedded replica returns
 //! the same measurements, and a reject that links to the same page.
 
 use std::sync::Arc;
@@ -15,7 +15,74 @@ use crate::client::Subnet;
 use crate::instance::{Instance, Mode};
 use crate::server::Server;
 
-const PROBE: &str = include_str!("probe.wat");
+/// Measures the charges of a server: instructions of single accesses and of one operator, each
+/// between two readings of the counter. The reply has the little-endian u64s of [`MEASURED`]. The
+/// method `rejected` calls a method that is missing, and replies with the text of the reject.
+const PROBE: &str = r#"(module
+  (import "ic0" "performance_counter" (func $counter (param i32) (result i64)))
+  (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+  (import "ic0" "msg_reply" (func $reply))
+  (import "ic0" "msg_reject_msg_size" (func $reject_size (result i32)))
+  (import "ic0" "msg_reject_msg_copy" (func $reject_copy (param i32 i32 i32)))
+  (import "ic0" "canister_self_size" (func $self_size (result i32)))
+  (import "ic0" "canister_self_copy" (func $self_copy (param i32 i32 i32)))
+  (import "ic0" "call_new" (func $call_new (param i32 i32 i32 i32 i32 i32 i32 i32)))
+  (import "ic0" "call_perform" (func $perform (result i32)))
+  (import "ic0" "stable64_grow" (func $grow (param i64) (result i64)))
+  (import "ic0" "stable64_read" (func $read (param i64 i64 i64)))
+  (import "ic0" "stable64_write" (func $write (param i64 i64 i64)))
+  (memory 4)
+  (table 2 funcref)
+  (elem (i32.const 0) $nothing $answered)
+  (data (i32.const 131064) "missing")
+  (type $nothing (func))
+  (global $at (mut i32) (i32.const 0))
+  (func $nothing)
+  (func $tail (return_call_indirect (type $nothing) (i32.const 0)))
+  ;; Appends the instructions since $from to the results, which are in the first page.
+  (func $result (param $from i64)
+    (i64.store (global.get $at) (i64.sub (call $counter (i32.const 0)) (local.get $from)))
+    (global.set $at (i32.add (global.get $at) (i32.const 8))))
+  (func $answered (param i32)
+    (call $reject_copy (i32.const 0) (i32.const 0) (call $reject_size))
+    (call $append (i32.const 0) (call $reject_size))
+    (call $reply))
+  (func (export "canister_update rejected")
+    (call $self_copy (i32.const 0) (i32.const 0) (call $self_size))
+    (call $call_new (i32.const 0) (call $self_size) (i32.const 131064) (i32.const 7)
+      (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 0))
+    (drop (call $perform)))
+  (func (export "canister_update probe") (local $from i64)
+    (drop (call $grow (i64.const 3)))
+    ;; The page of the results is touched before anything is measured.
+    (i64.store (i32.const 0) (i64.const 0))
+    (local.set $from (call $counter (i32.const 0)))
+    (drop (i64.load (i32.const 65536)))
+    (call $result (local.get $from))
+    (local.set $from (call $counter (i32.const 0)))
+    (i64.store (i32.const 65536) (i64.const 1))
+    (call $result (local.get $from))
+    (local.set $from (call $counter (i32.const 0)))
+    (i64.store (i32.const 131072) (i64.const 1))
+    (call $result (local.get $from))
+    (local.set $from (call $counter (i32.const 0)))
+    (call $read (i64.const 65536) (i64.const 0) (i64.const 8))
+    (call $result (local.get $from))
+    (local.set $from (call $counter (i32.const 0)))
+    (call $read (i64.const 65536) (i64.const 0) (i64.const 8))
+    (call $result (local.get $from))
+    (local.set $from (call $counter (i32.const 0)))
+    (call $write (i64.const 0) (i64.const 65536) (i64.const 8))
+    (call $result (local.get $from))
+    (local.set $from (call $counter (i32.const 0)))
+    (call $write (i64.const 131072) (i64.const 65536) (i64.const 8))
+    (call $result (local.get $from))
+    (local.set $from (call $counter (i32.const 0)))
+    (call $tail)
+    (call $result (local.get $from))
+    (call $append (i32.const 0) (global.get $at))
+    (global.set $at (i32.const 0))
+    (call $reply)))"#;
 
 /// The measurements of the probe, in the order of its reply.
 const MEASURED: [&str; 8] = [

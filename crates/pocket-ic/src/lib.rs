@@ -25,7 +25,7 @@
 //! | module | purpose |
 //! |---|---|
 //! | `instance` | messages, rounds, balances, code and snapshots |
-//! | `server` | the server process: find, start, monitor, stop |
+//! | `server` | the server process: find, start, monitor, stop; failures |
 //! | `client` | versions, and the clients of both generations behind one trait |
 //! | `detect` | detection of the rules by which a server charges |
 
@@ -33,13 +33,11 @@
 
 mod client;
 mod detect;
-mod error;
 mod instance;
 mod server;
 
 pub use candid::Principal;
 pub use client::{HttpAnswer, Reject, Subnet, Version};
 pub use detect::{Undetected, UnknownRules, detect};
-pub use error::Error;
 pub use instance::{Instance, Mode, Snapshot};
-pub use server::{BINARY, Server};
+pub use server::{BINARY, Error, Server};

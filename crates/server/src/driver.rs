@@ -1,33 +1,143 @@
-//! The thread that executes the rounds of a subnet.
+//! The way of a message through a server: what is checked before it waits, and the thread that
+//! executes the rounds of a subnet.
 //!
 //! ```text
-//!   queue ──→ submit ──→ round ──→ settle
-//!        └──→ query, on a thread
+//!   call, query ──→ queue ──→ submit ──→ round ──→ settle ──→ Ingress ──→ certificates
+//!                        └──→ query, on a thread
 //! ```
 //!
 //! Messages of a canister are executed in the order of their arrival. A canister that works for long
 //! is away: the others go on, and what arrives for it waits. Modules are compiled before they are
-//! installed, on threads of their own.
+//! installed, on threads of their own, while the subnet is free for others.
 //!
 //! If time stands still, the driver submits calls and answers queries, and others execute the rounds.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use candid::Principal;
 use ic_transport_types::RequestId;
-use stablebench_replica::subnet::{Borrowed, Call, Subnet};
-use stablebench_replica::{HostError, text};
+use stablebench_replica::subnet::{self, Borrowed, Call, Status, Subnet};
+use stablebench_replica::{ErrorCode, HostError, Reject, Replica, text};
+use tokio::sync::oneshot;
 
-use crate::compiling::compile;
-use crate::host::{Host, Pace, lock};
-use crate::message::Message;
-use crate::outcome::{Outcome, Rejected, failed, panicked};
-use crate::queue::{Compilation, Open, Task, Work};
+use crate::host::{Compilation, Host, MemoryPermit, Open, Pace, Task, Work, lock};
+use crate::limits::{MAX_CALLS, MAX_WAITING};
+use crate::message::{Finished, Message, Outcome, Registered, Rejected, failed, panicked};
 use crate::system::Update;
+use crate::wire::now;
+
+/// The result of sending a call.
+pub enum Sent {
+    /// The call ends later. `None` if it has ended, so that its status shows the outcome.
+    Waiting(Option<oneshot::Receiver<Finished>>),
+    /// The call was not admitted.
+    Rejected(Rejected),
+    /// A limit is reached, as described.
+    Full(String),
+}
+
+/// Sends an update call, unless it was sent before. `memory` is released once it has run.
+pub fn call(
+    host: &Arc<Host>,
+    id: RequestId,
+    expiry: u64,
+    mut message: Message,
+    memory: MemoryPermit,
+) -> Sent {
+    let (sender, receiver) = (message.sender, message.canister);
+    if host.ingress.get(&id).is_some() {
+        return Sent::Waiting(host.ingress.wait(&id));
+    }
+    if message.is_management() && message.method == "create_canister" {
+        // Users have no cycles to attach, so it is the provisional method.
+        message.method = "provisional_create_canister_with_cycles".to_owned();
+    }
+    // Queries are no calls.
+    let refused = match message.is_management() {
+        true => subnet::effective_canister(&message.method, &message.argument).err(),
+        false => None,
+    };
+    let checked = refused.map_or_else(|| check(host, &message), Err);
+    let canister = match checked {
+        Ok(canister) => canister,
+        Err(reject) => return Sent::Rejected(Rejected::not_admitted(reject)),
+    };
+    match host.ingress.register(id, sender, receiver, expiry, host.now()) {
+        Registered::New => {}
+        Registered::Known => return Sent::Waiting(host.ingress.wait(&id)),
+        Registered::Full => {
+            return Sent::Full(format!(
+                "{MAX_CALLS} calls came in that have not expired; try again later"
+            ));
+        }
+    }
+    let waiting = host.ingress.wait(&id);
+    if host.send(canister, message, memory, Task::Call(id)) {
+        return Sent::Waiting(waiting);
+    }
+    host.ingress.withdraw(&id);
+    Sent::Full(full())
+}
+
+/// Sends a query. The receiver gets its outcome, and `memory` is released before that.
+///
+/// # Errors
+///
+/// If too many messages wait for the canister.
+pub fn query(
+    host: &Arc<Host>,
+    message: Message,
+    memory: MemoryPermit,
+) -> Result<oneshot::Receiver<Outcome>, String> {
+    let (sender, receiver) = oneshot::channel();
+    if let Some(system) = host.system(&message.canister) {
+        // The receiver still exists.
+        let _ = sender.send(system.query(&message).map_err(Rejected::admitted));
+        return Ok(receiver);
+    }
+    let canister = match message.effective() {
+        Ok(canister) => canister.unwrap_or(message.canister),
+        // The query is rejected in turn.
+        Err(_) => message.canister,
+    };
+    match host.send(canister, message, memory, Task::Query(sender)) {
+        true => Ok(receiver),
+        false => Err(full()),
+    }
+}
+
+fn full() -> String {
+    format!("{MAX_WAITING} messages wait for the canister; try again later")
+}
+
+/// Returns the canister for which a call waits.
+fn check(host: &Host, message: &Message) -> Result<Principal, Reject> {
+    if host.system(&message.canister).is_some() {
+        return Ok(message.canister);
+    }
+    let Some(id) = message.effective()? else { return Ok(message.canister) };
+    let Some(info) = host.info(&id) else {
+        let message = format!("Canister {id} not found");
+        return Err(Reject { code: ErrorCode::CanisterNotFound, message });
+    };
+    if message.is_management() {
+        return Ok(id);
+    }
+    if info.status == Status::Stopped {
+        let message = format!("Canister {id} is stopped");
+        return Err(Reject { code: ErrorCode::CanisterStopped, message });
+    }
+    if info.module.is_none() {
+        let code = ErrorCode::CanisterWasmModuleNotFound;
+        return Err(Reject { code, message: "Requested canister has no wasm module".to_owned() });
+    }
+    Ok(id)
+}
 
 /// The time for which a round waits for its canisters.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -76,7 +186,7 @@ fn step(host: &Arc<Host>, last: &mut Instant, idle: bool) -> Driven {
             Pace::Clock { ahead, idle, least } => {
                 let round = idle.max(least).saturating_sub(last.elapsed());
                 let left = due.filter(|at| *at > 0).map(|at| {
-                    let now = crate::clock::now().saturating_add(ahead);
+                    let now = now().saturating_add(ahead);
                     // A round runs a timer whose time has come.
                     Duration::from_nanos(at.saturating_sub(now).saturating_add(SLACK))
                 });
@@ -353,4 +463,26 @@ fn outcome(called: Result<Call, HostError>) -> Outcome {
         Ok(call) => call.response.map_err(Rejected::admitted),
         Err(error) => Err(Rejected::admitted(failed(&error))),
     }
+}
+
+/// Compiling that takes longer is announced on stderr.
+const NOTABLE: Duration = Duration::from_secs(1);
+
+/// Compiles a module for a canister, which is installed later. If that takes longer than a second, a
+/// line on stderr says so.
+pub fn compile(replica: &Replica, canister: Principal, wasm: &[u8]) {
+    let (ended, ending) = channel::<()>();
+    let note = format!("compiling a module of {:.1} MB for {canister}", wasm.len() as f64 / 1e6);
+    let wait = move || {
+        if ending.recv_timeout(NOTABLE) == Err(RecvTimeoutError::Timeout) {
+            text::note(&note);
+        }
+    };
+    // Without a thread there is no line.
+    let _ = thread::Builder::new().name("note".into()).spawn(wait);
+    // The reject of an invalid module comes when it is installed.
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        let _ = replica.compile_for_subnet(&canister, wasm);
+    }));
+    drop(ended);
 }

@@ -6,27 +6,155 @@
 //! ```
 //!
 //! [`Pace`] determines whether the driver executes rounds or leaves that to others.
+//!
+//! Clients may see several subnets, with ids, keys and ranges of canister ids. All of them are one
+//! subnet of the embedded replica, and the key of the first is the root key, which signs all
+//! certificates.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use candid::Principal;
+use ic_transport_types::RequestId;
 use stablebench_replica::subnet::{Borrowed, Halt, MessageId, Part, Status, Subnet};
 use stablebench_replica::{Canister, CustomSection, EntryPoint, MethodKind};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::clock;
-use crate::directory::{Directory, Listed};
-use crate::ingress::Ingress;
-use crate::keys::Keys;
+use crate::certificates::Keys;
 use crate::limits::{MAX_CANISTERS, MAX_GATEWAY_REQUESTS, MAX_LARGE_BODIES, MAX_WAITING};
-use crate::message::{HTTP_REQUEST, Message};
-use crate::outcome::{Rejected, with_converter};
-use crate::queue::{Compilation, MemoryPermit, Open, Queue, Task, Work};
-use crate::system::{self, System};
+use crate::message::{HTTP_REQUEST, Ingress, Message, Outcome, Rejected, with_converter};
+use crate::system::{self, System, Withdrawal};
+use crate::wire::now;
+
+/// A subnet that clients see.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The id.
+    pub id: Principal,
+    /// The public key in DER.
+    pub key: Vec<u8>,
+    /// The first and the last canister id of each range.
+    pub ranges: Vec<(Principal, Principal)>,
+}
+
+impl Listed {
+    /// Returns `true` if a canister id is in one of the ranges.
+    pub fn hosts(&self, id: &Principal) -> bool {
+        self.ranges.iter().any(|(first, last)| first <= id && id <= last)
+    }
+}
+
+/// The subnets. The first has the root key.
+#[derive(Clone, Debug)]
+pub struct Directory(pub Vec<Listed>);
+
+impl Directory {
+    /// Returns `true` if a canister id is in a range of a subnet.
+    pub fn hosts(&self, id: &Principal) -> bool {
+        self.0.iter().any(|subnet| subnet.hosts(id))
+    }
+
+    /// Returns `true` if a subnet has this id.
+    pub fn contains(&self, id: &Principal) -> bool {
+        self.0.iter().any(|subnet| subnet.id == *id)
+    }
+}
+
+/// The memory that a large message occupies until it has run.
+pub type MemoryPermit = Option<OwnedSemaphorePermit>;
+
+/// A message that waits for the driver.
+pub struct Work {
+    /// The canister that it waits for.
+    pub canister: Principal,
+    /// The message.
+    pub message: Message,
+    /// The memory that it occupies.
+    pub memory: MemoryPermit,
+    /// The receiver of its outcome.
+    pub task: Task,
+    /// The state of the module that it installs.
+    pub compilation: Compilation,
+}
+
+/// The state of a module that a call installs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Compilation {
+    /// It was not looked at.
+    Open,
+    /// A thread compiles it.
+    Running,
+    /// It is compiled.
+    Done,
+}
+
+/// The receiver of a message's outcome.
+pub enum Task {
+    /// It is the status of a call, which is registered.
+    Call(RequestId),
+    /// It is sent to a client.
+    Query(oneshot::Sender<Outcome>),
+}
+
+/// The driver's inputs.
+#[derive(Default)]
+pub struct Queue {
+    /// Messages in the order of their arrival.
+    pub work: VecDeque<Work>,
+    /// Number of messages by canister, waiting and running.
+    pub waiting: BTreeMap<Principal, usize>,
+    /// Canisters that were away and are back.
+    pub returned: Vec<Borrowed>,
+    /// Calls whose modules are compiled.
+    pub compiled: BTreeSet<RequestId>,
+    /// The time by which everything has to end.
+    pub deadline: Option<Instant>,
+    /// `true` if the driver has to look.
+    pub changed: bool,
+    /// Number of those who wait for the subnet as a whole. The driver starts nothing meanwhile.
+    pub exclusive: usize,
+}
+
+impl Queue {
+    /// Returns `true` if there is something for the driver to do by itself.
+    fn has_inputs(&self) -> bool {
+        self.changed
+            || self.deadline.is_some()
+            || !(self.work.is_empty() && self.returned.is_empty() && self.compiled.is_empty())
+    }
+}
+
+/// A call that is executed.
+pub struct Open {
+    /// Its id.
+    pub id: RequestId,
+    /// The canister that it waited for in the queue, if it did.
+    pub canister: Option<Principal>,
+    /// The cycles that the cycles ledger withdrew for it.
+    pub withdrawal: Option<Withdrawal>,
+    /// The memory that its message occupies.
+    _memory: MemoryPermit,
+}
+
+impl Open {
+    /// A call that waited in the queue.
+    pub fn queued(
+        id: RequestId,
+        canister: Principal,
+        withdrawal: Option<Withdrawal>,
+        memory: MemoryPermit,
+    ) -> Self {
+        Self { id, canister: Some(canister), withdrawal, _memory: memory }
+    }
+
+    /// A call that has not waited in the queue.
+    pub fn direct(id: RequestId) -> Self {
+        Self { id, canister: None, withdrawal: None, _memory: None }
+    }
+}
 
 /// The time between two rounds without messages, in which heartbeats run.
 const ROUND: Duration = Duration::from_secs(1);
@@ -73,7 +201,7 @@ pub enum Pace {
 
 impl Pace {
     /// The pace of a server: that of the clock.
-    pub const CLOCK: Self = Self::Clock { ahead: 0, idle: ROUND, least: Duration::ZERO };
+    const CLOCK: Self = Self::Clock { ahead: 0, idle: ROUND, least: Duration::ZERO };
 }
 
 /// The part of a canister's state that is readable while the canister executes a message.
@@ -165,7 +293,7 @@ impl Host {
         let ranges = subnet.parts().iter().flat_map(Part::ranges);
         let ranges = system::IDS.map(|id| (id, id)).into_iter().chain(ranges).collect();
         let listed = Listed { id: keys.subnet(), key: keys.root().to_vec(), ranges };
-        subnet.resume(clock::now());
+        subnet.resume(now());
         let system = Arc::new(System::new(keys.subnet(), subnet.creation_fee()));
         let callee = Arc::clone(&system);
         subnet.answer_remote_calls(move |call| callee.call(call));
@@ -230,7 +358,7 @@ impl Host {
     /// The time of the subnet, in nanoseconds since 1970.
     pub fn now(&self) -> u64 {
         match *lock(&self.pace) {
-            Pace::Clock { ahead, .. } => clock::now().saturating_add(ahead),
+            Pace::Clock { ahead, .. } => now().saturating_add(ahead),
             Pace::Still => self.time.load(Ordering::Acquire),
         }
     }

@@ -3,18 +3,14 @@
 //!
 //! | module | purpose |
 //! |---|---|
-//! | `connections`, `access` | listeners and connections, and the origins and hosts that are allowed |
-//! | `http`, `wire` | the addresses, and the format of requests and answers |
-//! | `envelope` | decoding and authentication of requests |
-//! | `message`, `messages` | messages of users; what is checked before they wait |
-//! | `queue` | the inputs of the driver |
+//! | `connections` | listeners, and the origins and hosts that are allowed |
+//! | `http`, `wire` | the addresses, and the format and authentication of requests |
+//! | `message` | messages of users, and the statuses of calls |
 //! | `host`, `driver` | the subnet, and the thread that executes its rounds |
-//! | `directory` | the subnets that clients see |
 //! | `system` | canisters of the network that clients ask first |
 //! | `limits` | the limits of all servers |
-//! | `ingress` | the statuses of calls |
 //! | `pocket_ic` | PocketIC's REST interface |
-//! | `state_tree`, `tree`, `keys` | the state tree and its certificates |
+//! | `state_tree`, `certificates` | the state tree and its certificates |
 //!
 //! Canisters call each other and the management canister, timers and heartbeats run by the clock, and
 //! queries can read certificates. There is one subnet, whose key is the root key, and one node.
@@ -24,26 +20,16 @@
     allow(clippy::disallowed_methods, reason = "tests read and decode what they have written")
 )]
 
-mod access;
-mod clock;
-mod compiling;
+mod certificates;
 mod connections;
-mod directory;
 mod driver;
-mod envelope;
 mod host;
 mod http;
-mod ingress;
-mod keys;
 mod limits;
 mod message;
-mod messages;
-mod outcome;
 pub mod pocket_ic;
-mod queue;
 mod state_tree;
 mod system;
-mod tree;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -52,11 +38,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-pub use access::{Access, NoOrigin, Origin};
 use candid::Principal;
-pub use connections::Listener;
+pub use certificates::{Keys, sign_data};
+pub use connections::{Access, Listener, NoOrigin, Origin};
 pub use host::{AddError, Stuck};
-pub use keys::{Keys, sign_data};
 use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{Canister, Replica};
 

@@ -16,11 +16,9 @@ use ic_transport_types::{RequestId, SubnetMetrics};
 use serde_bytes::ByteBuf;
 use stablebench_replica::Visibility;
 
-use crate::directory::Listed;
-use crate::envelope::Request;
-use crate::host::{Host, Info};
-use crate::tree::{Path, Tree, leb128};
-use crate::wire::{self, Refusal};
+use crate::certificates::{Path, Tree, leb128};
+use crate::host::{Host, Info, Listed};
+use crate::wire::{self, Refusal, Request};
 
 /// The most paths of a request.
 pub const MAX_PATHS: usize = 1_000;

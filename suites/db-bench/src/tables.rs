@@ -9,9 +9,9 @@ use crate::plan::{BATCH, DbBenchSuite, SECTION, WITH_ROWID, WITHOUT_ROWID};
 use stablebench_suite::engines::heading;
 use stablebench_suite::report::Presentation;
 use stablebench_suite::report::advice::times;
-use stablebench_suite::report::common::written;
 use stablebench_suite::report::grid::{Cell, Grid, Style};
 use stablebench_suite::report::number::{Factor, Grouped, Ratio, Short};
+use stablebench_suite::report::price::written;
 use stablebench_suite::results::{Case, Detail, Measured, Results, Spread};
 
 /// The maximum number of instructions of an update message.

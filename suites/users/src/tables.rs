@@ -10,8 +10,7 @@ use stablebench_suite::report::advice::times;
 use stablebench_suite::report::answer::{
     WIDTH, Winner, cache_sizes, is_without_journal, shares, winner,
 };
-use stablebench_suite::report::grid::{BEST, Cell, Grid, Style, cheapest};
-use stablebench_suite::report::modes::Columns;
+use stablebench_suite::report::grid::{BEST, Cell, Columns, Grid, Style, cheapest};
 use stablebench_suite::report::number::{Grouped, Ratio, Short};
 use stablebench_suite::report::{BASE, Figure, Presentation, PublishedFigures, price};
 use stablebench_suite::results::{Case, FixtureInfo, Measured, Results};

@@ -23,16 +23,13 @@ use stablebench_replica::{ErrorCode, Reject};
 use tokio::sync::Semaphore;
 
 use super::body::{CBOR, Received};
-use crate::envelope::{Kind, Request};
+use crate::certificates;
+use crate::driver::{self, Sent};
 use crate::host::Host;
-use crate::ingress::Finished;
 use crate::limits::MAX_CALL;
-use crate::message::{Message, creates, effective_canister};
-use crate::messages::Sent;
-use crate::outcome::Rejected;
+use crate::message::{Finished, Message, Rejected, creates, effective_canister};
 use crate::state_tree::{self, Effective, MAX_LABELS, MAX_PATHS};
-use crate::wire::{self, Refusal};
-use crate::{messages, tree};
+use crate::wire::{self, Kind, Refusal, Request};
 
 /// The most requests that are checked, and certificates that are created, at a time.
 const MAX_WORK: usize = 4;
@@ -140,7 +137,7 @@ async fn send(
         drop(bytes);
         let info = host.info(&message.canister);
         let inspected = info.is_some_and(|info| info.module.as_ref().is_some_and(|it| it.inspects));
-        let sent = messages::call(&host, id, expiry, message, memory);
+        let sent = driver::call(&host, id, expiry, message, memory);
         Ok(Called { id, sent, inspected })
     })
     .await
@@ -224,7 +221,7 @@ pub async fn query(
         let effective = Effective::Canister(effective);
         check_effective(&queried, effective, &canister_id, &method_name, &arg)?;
         let message = Message { sender, canister: canister_id, method: method_name, argument: arg };
-        let outcome = messages::query(&queried, message, memory).map_err(Refusal::too_many)?;
+        let outcome = driver::query(&queried, message, memory).map_err(Refusal::too_many)?;
         Ok((id, canister_id, outcome))
     })
     .await?;
@@ -284,7 +281,7 @@ fn read_state(host: &Host, effective: Effective, received: Received) -> Result<R
     let EnvelopeContent::ReadState { paths, .. } = &request.content else {
         return Err(Refusal::bad_request("The request is not a read_state."));
     };
-    let paths: Vec<tree::Path> = paths
+    let paths: Vec<certificates::Path> = paths
         .iter()
         // One more than allowed is enough to detect an excess.
         .take(MAX_PATHS + 1)

@@ -17,9 +17,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use crate::host::Host;
+use crate::host::{Host, MemoryPermit};
 use crate::limits::MAX_BODY as MAX;
-use crate::queue::MemoryPermit;
 use crate::wire::Refusal;
 
 /// The content type of requests and answers.

@@ -1,19 +1,30 @@
-//! The HTTP gateway: canisters answer browsers.
+//! What browsers get: the answers of canisters, through the HTTP gateway, and a page about them.
 //!
 //! ```text
-//!   http_request               a query of the canister that the host name, the query of the address
-//!                              or the referring page names
+//!   http_request               a query of the canister that a request names
 //!   http_request_update        an update with the same argument, if the canister asks for that
 //!   the method that the        queries for the other parts of a response
 //!   response names
 //! ```
 //!
-//! The gateway is part of the server, so it does not verify certificates of responses, and the
-//! domain `raw` changes nothing.
+//! A request names a canister by `http://ID.localhost`, `http://ID.raw.localhost`, `?canisterId=ID`, or a
+//! referring page with one of them. The gateway is part of the server, so it does not verify
+//! certificates of responses, and the domain `raw` changes nothing. A response in parts ends early if
+//! its client leaves.
 //!
-//! A response in parts ends early if its client leaves.
+//! `GET /` is a description for people. The addresses that dfx prints for a canister lead here:
+//!
+//! ```text
+//!   /?id=ID                          describes the canister ID
+//!   /?canisterId=INTERFACE&id=ID     the same, if there is no canister INTERFACE here
+//!   /?canisterId=ID                  the same, if the canister ID does not answer browsers
+//!   /                                lists the canisters
+//! ```
+//!
+//! A host name can name the canister, too.
 
 use std::convert::Infallible;
+use std::fmt::Write as _;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -21,8 +32,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use candid::types::Label;
 use candid::types::value::{IDLArgs, IDLValue};
@@ -30,20 +41,20 @@ use candid::{CandidType, Deserialize, Encode, Principal, Reserved};
 use hyper::body::Frame;
 use ic_transport_types::RequestId;
 use sha2::{Digest, Sha256};
+use stablebench_replica::Visibility;
 use stablebench_replica::decoding::{decode_one, decode_untyped};
+use stablebench_replica::subnet::Status;
+use stablebench_replica::text::steers;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use super::api::principal;
 use super::body;
-use super::named::canister;
-use crate::clock::MINUTE;
-use crate::host::Host;
-use crate::ingress::Finished;
+use crate::driver::{self, Sent};
+use crate::host::{Host, Info};
 use crate::limits::{MAX_GATEWAY_REQUEST, MAX_GATEWAY_RESPONSE, MAX_PARTS};
-use crate::message::{HTTP_REQUEST, Message};
-use crate::messages::{self, Sent};
-use crate::outcome::{Outcome, Rejected};
-use crate::wire::Refusal;
+use crate::message::{Finished, HTTP_REQUEST, Message, Outcome, Rejected};
+use crate::wire::{MINUTE, Refusal};
 
 /// The update that a request becomes if the canister asks for that.
 const UPDATE: &str = "http_request_update";
@@ -76,7 +87,7 @@ impl Backend for Arc<Host> {
     }
 
     fn query(&self, message: Message) -> Result<Vec<u8>, Refusal> {
-        let answered = messages::query(self, message, None).map_err(Refusal::too_many)?;
+        let answered = driver::query(self, message, None).map_err(Refusal::too_many)?;
         replied(wait(answered)?)
     }
 
@@ -86,7 +97,7 @@ impl Backend for Arc<Host> {
         let hash: [u8; 32] = Sha256::digest([b"gateway".as_slice(), &number].concat()).into();
         let id = RequestId::new(&hash);
         let expiry = self.now().saturating_add(LIFE);
-        let waiting = match messages::call(self, id, expiry, message, None) {
+        let waiting = match driver::call(self, id, expiry, message, None) {
             Sent::Rejected(rejected) => return replied(Err(rejected)),
             Sent::Full(full) => return Err(Refusal::too_many(full)),
             Sent::Waiting(waiting) => waiting,
@@ -313,4 +324,106 @@ fn streamed(reply: &[u8]) -> Option<(Vec<u8>, Option<IDLValue>)> {
     let part = decode_one::<Part>(reply).ok()?;
     let value = decode_untyped(reply).ok()?.args.into_iter().next()?;
     Some((part.body, field(value, "token").and_then(some)))
+}
+
+/// Returns the canister that a request names.
+pub fn canister(uri: &Uri, headers: &HeaderMap) -> Option<Principal> {
+    let from_host = |host: &str| Principal::from_text(host.split('.').next()?).ok();
+    let from_query = |query: &str| {
+        let named = query.split('&').find_map(|pair| pair.strip_prefix("canisterId="));
+        Principal::from_text(named?).ok()
+    };
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let host = text(header::HOST).or(uri.host()).and_then(from_host);
+    let referer = || text(header::REFERER)?.parse::<Uri>().ok();
+    host.or_else(|| from_query(uri.query()?))
+        .or_else(|| from_host(referer()?.host()?))
+        .or_else(|| from_query(referer()?.query()?))
+}
+
+/// The most canisters that are listed.
+const MAX_LISTED: usize = 100;
+
+/// Answers `GET /`.
+pub async fn page(
+    State(host): State<Arc<Host>>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let described = match described(&uri).or_else(|| parameter(&uri, "canisterId")) {
+        Some(id) => Some(principal(id)?),
+        None => canister(&uri, &headers),
+    };
+    let text = match described {
+        Some(id) => {
+            let info = host.info(&id).ok_or_else(|| {
+                Refusal::new(StatusCode::NOT_FOUND, format!("There is no canister {id} here."))
+            })?;
+            about(&id, &info)
+        }
+        None => list(&host),
+    };
+    // Plain text, because a browser must not execute content of a module.
+    let headers = [
+        (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    Ok((headers, text).into_response())
+}
+
+/// Returns `true` if this page answers a request that names a canister.
+pub fn describes(host: &Host, id: &Principal, uri: &Uri) -> bool {
+    uri.path() == "/"
+        && match host.info(id) {
+            Some(info) => !info.module.as_ref().is_some_and(|module| module.answers_http),
+            None => described(uri).is_some(),
+        }
+}
+
+fn described(uri: &Uri) -> Option<&str> {
+    parameter(uri, "id")
+}
+
+fn parameter<'a>(uri: &'a Uri, key: &str) -> Option<&'a str> {
+    uri.query()?.split('&').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='))
+}
+
+fn list(host: &Host) -> String {
+    let canisters = host.infos();
+    let mut text = format!(
+        "stablebench serve {}: the Internet Computer's HTTP interface under /api.\n\nCanisters\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    for id in canisters.keys().take(MAX_LISTED) {
+        let _ = writeln!(text, "  {id}   /?id={id}");
+    }
+    if canisters.len() > MAX_LISTED {
+        let _ = writeln!(text, "  and {} more", canisters.len() - MAX_LISTED);
+    }
+    text
+}
+
+fn about(id: &Principal, info: &Info) -> String {
+    let state = match info.status {
+        Status::Running => "running",
+        Status::Stopping => "stopping",
+        Status::Stopped => "stopped",
+    };
+    let Some(module) = &info.module else {
+        return format!("Canister {id}, {state}, without a module.\n");
+    };
+    let mut text = format!("Canister {id}, {state}\nModule   {}\n", hex::encode(module.hash));
+    let interface = module.sections.get("candid:service");
+    if let Some(interface) = interface.filter(|it| it.visibility == Visibility::Public) {
+        let interface = String::from_utf8_lossy(&interface.content);
+        let shown = interface.chars().filter(|c| !steers(*c) || matches!(c, '\n' | '\t'));
+        let _ = writeln!(text, "\nInterface\n\n{}", shown.collect::<String>());
+    }
+    let _ = writeln!(
+        text,
+        "\nThere is no page to call it from. Call it with a client, such as dfx or icp:\n\n  \
+         dfx canister call --network URL {id} METHOD '(…)'\n  icp canister call {id} METHOD '(…)' \
+         -n URL -k fetch"
+    );
+    text
 }

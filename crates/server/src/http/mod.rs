@@ -15,8 +15,6 @@
 mod api;
 mod body;
 pub mod gateway;
-mod named;
-mod page;
 
 use std::sync::Arc;
 
@@ -48,8 +46,8 @@ async fn gateway_or_interface(
     next: Next,
 ) -> Response {
     let uri = request.uri();
-    match named::canister(uri, request.headers()) {
-        Some(id) if !uri.path().starts_with("/api/") && !page::describes(&host, &id, uri) => {
+    match gateway::canister(uri, request.headers()) {
+        Some(id) if !uri.path().starts_with("/api/") && !gateway::describes(&host, &id, uri) => {
             gateway::answer(host, request).await
         }
         _ => next.run(request).await,
@@ -85,7 +83,7 @@ pub fn router(host: Arc<Host>) -> Router {
         .layer(limits)
         // The status is not subject to the limits.
         .route("/api/v2/status", get(api::status))
-        .route("/", get(page::page))
+        .route("/", get(gateway::page))
         .fallback(|| async {
             Refusal::new(StatusCode::NOT_FOUND, "There is no such address here.")
         })

@@ -1,4 +1,4 @@
-//! HTTP gateways of instances.
+//! HTTP gateways of instances, and requests that go on to an instance.
 //!
 //! ```text
 //!   /api/…                     the Internet Computer's HTTP interface of the instance
@@ -9,23 +9,26 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{Request, State};
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
+use candid::Principal;
 use tokio::sync::oneshot;
+use tower::ServiceExt;
 
-use super::failure::Failed;
-use super::forward::forward;
 use super::instance::Instance;
+use super::operations::read;
 use super::shared::Shared;
 use super::types::{
-    CanisterCall, CanisterResult, EffectivePrincipal, GatewayBackend, GatewayConfig, GatewayInfo,
-    InstanceGatewayConfig,
+    CanisterCall, CanisterResult, EffectivePrincipal, Failed, GatewayBackend, GatewayConfig,
+    GatewayInfo, InstanceGatewayConfig,
 };
-use crate::access::Guard;
-use crate::connections::{self, Listener};
+use crate::connections::{self, Guard, Listener};
 use crate::host::Host;
 use crate::http::gateway::{Backend, answer, bad};
+use crate::limits::MAX_FORWARDED;
 use crate::message::Message;
 use crate::wire::Refusal;
 
@@ -162,13 +165,58 @@ fn replied(result: Result<CanisterResult, Failed>) -> Result<Vec<u8>, Refusal> {
     }
 }
 
+/// Passes a request on to the Internet Computer's HTTP interface of an instance.
+pub async fn forward(instance: &Instance, path: &str, request: Request) -> Response {
+    if let Some(refused) = unknown(instance, path) {
+        return (StatusCode::BAD_REQUEST, refused).into_response();
+    }
+    let (parts, body) = request.into_parts();
+    let body = match read(body, MAX_FORWARDED).await {
+        Ok(body) => body,
+        Err(Failed::TooLarge(_)) => {
+            let text = format!(
+                "error: payload_too_large\ndetails: Payload is too large: maximum body size is \
+                 {MAX_FORWARDED} bytes."
+            );
+            return (StatusCode::PAYLOAD_TOO_LARGE, text).into_response();
+        }
+        Err(failed) => return failed.into_response(),
+    };
+    let mut request = Request::from_parts(parts, Body::from(body));
+    let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
+    if let Ok(uri) = format!("{path}{query}").parse::<Uri>() {
+        *request.uri_mut() = uri;
+    }
+    instance.interface.clone().oneshot(request).await.into_response()
+}
+
+/// Returns the refusal of an address that names no canister or subnet of the instance, in the words of
+/// the network's boundary.
+fn unknown(instance: &Instance, path: &str) -> Option<&'static str> {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let ["api", _, kind, id, _] = parts.as_slice() else { return None };
+    let id = Principal::from_text(id).ok()?;
+    let directory = instance.host.directory();
+    let known = match *kind {
+        "canister" => id == Principal::management_canister() || directory.hosts(&id),
+        "subnet" => directory.contains(&id),
+        _ => true,
+    };
+    match *kind {
+        _ if known => None,
+        "canister" => {
+            Some("error: canister_not_found\ndetails: The specified canister does not exist.")
+        }
+        _ => Some("error: subnet_not_found\ndetails: The specified subnet cannot be found."),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
 
-    use axum::body::Body;
-    use axum::http::{Request as Head, StatusCode};
-    use candid::{CandidType, Encode, Func, Principal, define_function};
+    use axum::http::Request as Head;
+    use candid::{CandidType, Encode, Func, define_function};
     use ic_management_canister_types::{
         CanisterInstallMode, InstallCodeArgs, ProvisionalCreateCanisterWithCyclesArgs,
     };
@@ -177,13 +225,11 @@ mod tests {
     use stablebench_replica::{Canister, Replica, Rules};
     use tokio::io::AsyncWriteExt;
     use tokio::net::TcpStream;
-    use tower::ServiceExt;
 
-    use super::super::routes;
-    use super::super::{Replicas, Version};
     use super::*;
-    use crate::access::Access;
+    use crate::connections::Access;
     use crate::limits::MAX_GATEWAY_REQUESTS;
+    use crate::pocket_ic::{PocketIc, Replicas, Version, router};
 
     define_function!(Callback : (u64) -> () query);
 
@@ -274,10 +320,9 @@ mod tests {
     async fn parts_are_not_asked_for_when_the_client_has_left() {
         let source =
             |kind| Replica::new(Rules::today().on(kind), None).map_err(|error| error.to_string());
-        let server = super::super::PocketIc::new(Version::default(), Replicas::new(source));
+        let server = PocketIc::new(Version::default(), Replicas::new(source));
         let local = "127.0.0.1".parse().unwrap();
-        let router =
-            routes::router(Arc::clone(&server.0), Arc::new(Guard::new(Access::default(), local)));
+        let router = router(Arc::clone(&server.0), Arc::new(Guard::new(Access::default(), local)));
         let config = json!({
             "subnet_config_set": { "application": [{}] },
             "http_gateway_config": { "port": 0 },

@@ -20,28 +20,22 @@ use stablebench_replica::subnet::{Executed, Subnet};
 use stablebench_replica::{Bytes, Canister, Cycles, ErrorCode, HostError, Reject, text};
 use tokio::sync::Semaphore;
 
-use super::failure::Failed;
-use super::replicas::Replicas;
-use super::topology::Subnets;
+use super::topology::{Replicas, Subnets};
 use super::types::{
-    CanisterCall, CanisterResult, EffectivePrincipal, InitialTime, InstanceConfig, RawMessageId,
-    RejectResponse, Submitted, Topology,
+    CanisterCall, CanisterResult, EffectivePrincipal, Failed, InitialTime, InstanceConfig,
+    RawMessageId, RejectResponse, Submitted, Topology, Version,
 };
-use super::version::Version;
-use crate::clock;
-use crate::compiling::compile;
-use crate::driver;
-use crate::host::{Host, Pace, lock};
+use crate::driver::{self, compile};
+use crate::host::{Host, Open, Pace, lock};
 use crate::http;
-use crate::ingress::Registered;
 use crate::limits::{MAX_CALL, MAX_INSTANCE_CANISTERS, MAX_STABLE_READ};
-use crate::message::effective_canister;
-use crate::queue::Open;
+use crate::message::{Registered, effective_canister};
+use crate::wire::{MINUTE, now};
 
 /// The most rounds in which the answer to a message is awaited.
 const MAX_ROUNDS: usize = 100;
 /// Nanoseconds for which a message may be executed. A minute later its answer may be dropped.
-const LIFE: u64 = 5 * clock::MINUTE;
+const LIFE: u64 = 5 * MINUTE;
 /// The method of users that creates a canister.
 const CREATE: &str = "provisional_create_canister_with_cycles";
 /// The first version whose clients create canisters with cycles.
@@ -294,7 +288,7 @@ impl Instance {
         }
         match self.host.pace() {
             Pace::Clock { idle, least, .. } => {
-                let ahead = time.saturating_sub(clock::now());
+                let ahead = time.saturating_sub(now());
                 self.host.set_pace(Pace::Clock { ahead, idle, least });
             }
             Pace::Still => *lock(&self.next_time) = Some(time),
@@ -420,7 +414,7 @@ impl Instance {
             let text = "Auto progress mode has already been enabled.";
             return Err(Failed::Refused(text.to_owned()));
         }
-        let now = clock::now();
+        let now = now();
         let time = self.time().max(now);
         self.set_certified_time(time)?;
         // Nobody answers outcalls, so they are refused at once.

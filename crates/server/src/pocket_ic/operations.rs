@@ -1,18 +1,33 @@
-//! The operations on an instance, by their names in the interface.
+//! The operations on an instance, by their names in the interface. Large bodies wait for memory.
+//!
+//! Among them are HTTPS outcalls, which the tests answer. All nodes of a subnet make an outcall, and the
+//! response is one that enough of them agree on. A test gives one response for all of them, or one for
+//! each.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody};
+use ic_management_canister_types::{HttpHeader as Header, HttpMethod, HttpRequestResult};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use stablebench_replica::RejectCode;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
-use super::blobs::Blobs;
-use super::failure::Failed;
-use super::instance::Instance;
-use super::pending::Outcome;
+use super::instance::{Instance, host_failed};
+use super::shared::{Blobs, Outcome};
+use super::topology::NODES;
 use super::types::{
-    AddCycles, AutoProgressConfig, CanisterCall, IngressStatusArgs, MockHttpResponse,
-    RawCanisterId, RawCycles, RawMessageId, RawPrincipal, RawSnapshotId, RawSubnetId, RawTime,
-    SetStableMemory, SnapshotDownload, SnapshotUpload, TickConfig,
+    AddCycles, AutoProgressConfig, CanisterCall, Failed, HttpHeader, HttpReject, HttpReply,
+    HttpRequest, HttpResponse, IngressStatusArgs, MockHttpResponse, RawCanisterId, RawCycles,
+    RawMessageId, RawPrincipal, RawSnapshotId, RawSubnetId, RawTime, SetStableMemory,
+    SnapshotDownload, SnapshotUpload, TickConfig, Version,
 };
-use super::version::Version;
+use crate::host::MemoryPermit;
+use crate::limits::MAX_JSON;
 
 /// An operation on an instance that returns JSON.
 pub type Operation = Box<dyn FnOnce(&Instance) -> Outcome + Send>;
@@ -196,4 +211,219 @@ pub fn find(
             )));
         }
     })
+}
+
+/// The bytes of JSON that needs no permit.
+const SMALL: usize = 64 << 10;
+/// The most bytes of a refused body that are read.
+const MAX_DROPPED: usize = 1 << 30;
+/// The time limit for the next part of a body.
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// JSON and its memory permit.
+pub struct Received {
+    pub bytes: Vec<u8>,
+    pub memory: MemoryPermit,
+}
+
+/// Reads JSON. If it is large, it waits until there is memory for the largest, and keeps as much as it
+/// needs.
+pub async fn read_json(body: Body, available: &Arc<Semaphore>) -> Result<Received, Failed> {
+    let mut memory = MemoryPermit::None;
+    let bytes = read_with(body, MAX_JSON, async || {
+        let acquired = Arc::clone(available).acquire_many_owned(MAX_JSON as u32).await;
+        memory = Some(acquired.map_err(|error| Failed::TooMany(format!("No memory: {error}.")))?);
+        Ok(())
+    });
+    let bytes = bytes.await?;
+    if let Some(permit) = &mut memory {
+        drop(permit.split(MAX_JSON - bytes.len()));
+    }
+    Ok(Received { bytes, memory })
+}
+
+/// Reads a body.
+pub async fn read(body: Body, most: usize) -> Result<Vec<u8>, Failed> {
+    read_with(body, most, async || Ok(())).await
+}
+
+/// Reads a body, and calls `grow` before it becomes large. One that is too large is read to its end and
+/// dropped, so that the client sees the refusal.
+async fn read_with(
+    mut body: Body,
+    most: usize,
+    grow: impl AsyncFnOnce() -> Result<(), Failed>,
+) -> Result<Vec<u8>, Failed> {
+    let (mut bytes, mut all) = (Vec::new(), 0_usize);
+    let mut grow = Some(grow);
+    let too_large = |all| {
+        Failed::TooLarge(format!("The body has {all} bytes or more, at most {most} are accepted."))
+    };
+    loop {
+        let frame = poll_fn(|context| Pin::new(&mut body).poll_frame(context));
+        let frame = match timeout(PAUSE, frame).await {
+            Err(_) => {
+                let seconds = PAUSE.as_secs();
+                let text = format!("The body paused for {seconds} seconds; send it again.");
+                return Err(Failed::Refused(text));
+            }
+            Ok(None) if all > most => return Err(too_large(all)),
+            Ok(None) => return Ok(bytes),
+            Ok(Some(Err(error))) => {
+                return Err(Failed::Refused(format!("Cannot read the body: {error}.")));
+            }
+            Ok(Some(Ok(frame))) => frame,
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        all = all.saturating_add(data.len());
+        if all <= most {
+            if all > SMALL
+                && let Some(grow) = grow.take()
+            {
+                grow().await?;
+            }
+            bytes.try_reserve(data.len()).map_err(|error| Failed::Machine(error.to_string()))?;
+            bytes.extend_from_slice(&data);
+        } else if all > most.saturating_add(MAX_DROPPED) {
+            return Err(too_large(all));
+        } else {
+            bytes = Vec::new();
+        }
+    }
+}
+
+/// Nodes that have to agree: those that are left if as many fail as a subnet tolerates.
+const AGREEMENT: usize = NODES - (NODES - 1) / 3;
+
+impl Instance {
+    /// Returns the outcalls that wait for an answer.
+    fn outcalls(&self) -> Vec<HttpRequest> {
+        let requests: Vec<_> =
+            self.host.exclusively(|subnet| subnet.http_requests().cloned().collect());
+        let shown = |waiting: stablebench_replica::subnet::HttpRequest| {
+            let request = waiting.request;
+            HttpRequest {
+                subnet_id: RawSubnetId { subnet_id: self.subnet_for(&waiting.canister) },
+                request_id: waiting.id,
+                http_method: method(&request.method),
+                url: request.url,
+                headers: request
+                    .headers
+                    .into_iter()
+                    .map(|Header { name, value }| HttpHeader { name, value })
+                    .collect(),
+                body: request.body.unwrap_or_default(),
+                max_response_bytes: request.max_response_bytes,
+                replication: match request.is_replicated {
+                    Some(false) => "NonReplicated",
+                    _ => "FullyReplicated",
+                },
+                pricing_version: "Legacy",
+            }
+        };
+        requests.into_iter().map(shown).collect()
+    }
+
+    /// Answers an outcall.
+    fn answer_outcall(&self, mock: MockHttpResponse) -> Result<(), Failed> {
+        let MockHttpResponse { subnet_id: RawSubnetId { subnet_id }, request_id: id, .. } = mock;
+        let responses: Vec<HttpResponse> = match mock.additional_responses.is_empty() {
+            true => vec![mock.response; NODES],
+            false => [vec![mock.response], mock.additional_responses].concat(),
+        };
+        let codes = responses.iter().filter_map(|response| match response {
+            HttpResponse::CanisterHttpReject(reject) => Some(reject.reject_code),
+            HttpResponse::CanisterHttpReply(_) => None,
+        });
+        if let Some(code) = codes.into_iter().find(|code| reject_code(*code).is_none()) {
+            return Err(Failed::Refused(format!("InvalidRejectCode({code})")));
+        }
+        // A server looks for the subnet before it looks for the outcall.
+        self.public_key(&subnet_id)?;
+        let waiting = self.outcalls();
+        let found = waiting
+            .iter()
+            .any(|request| request.request_id == id && request.subnet_id.subnet_id == subnet_id);
+        if !found {
+            return Err(Failed::Refused(format!(
+                "InvalidCanisterHttpRequestId(({subnet_id}, {id}))"
+            )));
+        }
+        if responses.len() != NODES {
+            let given = responses.len();
+            return Err(Failed::Refused(format!(
+                "InvalidMockCanisterHttpResponses(({given}, {NODES}))"
+            )));
+        }
+        let agreed = responses.iter().find(|response| {
+            responses.iter().filter(|other| other == response).count() >= AGREEMENT
+        });
+        let response = match agreed {
+            Some(HttpResponse::CanisterHttpReply(reply)) => Ok(result(reply.clone())),
+            Some(HttpResponse::CanisterHttpReject(HttpReject { reject_code: code, message })) => {
+                Err((reject_code(*code).unwrap_or(RejectCode::SysFatal), message.clone()))
+            }
+            None => {
+                let text = "No consensus could be reached. Replicas had different responses.";
+                Err((RejectCode::SysTransient, text.to_owned()))
+            }
+        };
+        self.host
+            .exclusively(|subnet| subnet.answer_http_request(id, response))
+            .map(drop)
+            .map_err(host_failed)
+    }
+}
+
+fn result(HttpReply { status, headers, body }: HttpReply) -> HttpRequestResult {
+    let headers = headers.into_iter().map(|HttpHeader { name, value }| Header { name, value });
+    HttpRequestResult { status: status.into(), headers: headers.collect(), body }
+}
+
+fn method(method: &HttpMethod) -> &'static str {
+    match method {
+        HttpMethod::GET => "GET",
+        HttpMethod::HEAD => "HEAD",
+        HttpMethod::POST => "POST",
+        HttpMethod::PUT => "PUT",
+        HttpMethod::DELETE => "DELETE",
+        HttpMethod::PATCH => "PATCH",
+    }
+}
+
+fn reject_code(code: u64) -> Option<RejectCode> {
+    Some(match code {
+        1 => RejectCode::SysFatal,
+        2 => RejectCode::SysTransient,
+        3 => RejectCode::DestinationInvalid,
+        4 => RejectCode::CanisterReject,
+        5 => RejectCode::CanisterError,
+        6 => RejectCode::SysUnknown,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(50);
+
+    #[tokio::test]
+    async fn large_json_keeps_its_memory_until_its_operation_is_done() {
+        let available = Arc::new(Semaphore::new(MAX_JSON));
+        let read = async |bytes: usize| {
+            let body = Body::from(vec![b' '; bytes]);
+            timeout(SHORT, read_json(body, &available)).await.ok()?.ok()
+        };
+        let first = read(SMALL + 1).await.unwrap();
+        assert_eq!(available.available_permits(), MAX_JSON - SMALL - 1);
+        // Another one waits, because it may be as large as any. Small ones do not.
+        assert!(read(SMALL + 1).await.is_none());
+        assert!(read(SMALL).await.unwrap().memory.is_none());
+        drop(first);
+        assert!(read(SMALL + 1).await.is_some());
+        assert!(read(MAX_JSON + 1).await.is_none());
+        assert_eq!(available.available_permits(), MAX_JSON);
+    }
 }

@@ -18,8 +18,8 @@ use ic_management_canister_types::{SnapshotDataKind, SnapshotDataOffset};
 use stablebench_replica::files;
 use stablebench_replica::subnet::{SnapshotMetadata, Subnet};
 
-use super::failure::Failed;
 use super::instance::Instance;
+use super::types::Failed;
 
 /// The most bytes of a part.
 const PART: u64 = 2_000_000;

@@ -1,4 +1,5 @@
-//! The subnets of an instance: their kinds, ids and ranges of canister ids.
+//! The subnets of an instance: their kinds, ids and ranges of canister ids, and the replicas that they
+//! run on.
 //!
 //! Each is a [part](Part) of one subnet of the embedded replica. Named subnets have the ranges that they
 //! have on the network, for canisters whose ids are chosen, and a range of their own for others.
@@ -7,20 +8,19 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex};
 
 use candid::Principal;
 use sha2::{Digest, Sha256};
 use stablebench_replica::subnet::{Part, canister_id};
 use stablebench_replica::{Replica, SubnetKind};
 
-use super::replicas::Replicas;
 use super::types::{
     CanisterIdRange, CostSchedule, InstructionConfig, RawCanisterId, RawNodeId, RawPrincipal,
-    StateConfig, SubnetConfig, SubnetConfigs, SubnetSpec, Topology,
+    StateConfig, SubnetConfig, SubnetConfigs, SubnetSpec, Topology, Version,
 };
-use super::version::Version;
-use crate::directory::{Directory, Listed};
-use crate::keys::Keys;
+use crate::certificates::Keys;
+use crate::host::{Directory, Listed, lock};
 use crate::limits::MAX_SUBNETS;
 
 /// Canister ids of a subnet.
@@ -472,4 +472,33 @@ fn replica(kind: &Kind, spec: &SubnetSpec, replicas: &Replicas) -> Result<Replic
         (true, InstructionConfig::Production) => SubnetKind::Free,
     };
     replicas.get(kind)
+}
+
+type Source = dyn Fn(SubnetKind) -> Result<Replica, String> + Send + Sync;
+
+/// The replicas of a server, one for each kind of subnet. They are started on demand.
+#[derive(Clone)]
+pub struct Replicas {
+    source: Arc<Source>,
+    started: Arc<Mutex<BTreeMap<&'static str, Replica>>>,
+}
+
+impl Replicas {
+    /// Creates replicas by a function.
+    pub fn new(
+        source: impl Fn(SubnetKind) -> Result<Replica, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { source: Arc::new(source), started: Arc::default() }
+    }
+
+    /// Returns the replica of a kind of subnet.
+    fn get(&self, kind: SubnetKind) -> Result<Replica, String> {
+        let mut started = lock(&self.started);
+        if let Some(replica) = started.get(kind.name()) {
+            return Ok(replica.clone());
+        }
+        let replica = (self.source)(kind)?;
+        started.insert(kind.name(), replica.clone());
+        Ok(replica)
+    }
 }

@@ -1,15 +1,127 @@
-//! The JSON of PocketIC's REST interface. Keys that are not named here are ignored.
+//! PocketIC's REST interface in JSON, its versions, and the answers to operations that fail. Keys that
+//! are not named here are ignored.
 //!
 //! Source: `packages/pocket-ic/src/common/rest.rs` of the replica, versions 9 to 16.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::str::FromStr;
 
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use candid::Principal;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stablebench_replica::{ErrorCode, Reject, RejectCode};
+
+/// The version of a PocketIC server whose clients are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    number: String,
+    /// The generation of servers and clients.
+    pub(super) major: u32,
+}
+
+/// The newest version of each generation of servers, which is that of their clients.
+const VERSIONS: [&str; 8] =
+    ["9.0.3", "10.0.0", "11.0.0", "12.0.0", "13.0.0", "14.0.0", "15.0.0", "16.1.0"];
+/// The generations.
+const GENERATIONS: std::ops::RangeInclusive<u32> = 9..=16;
+
+/// The error of a text that is not a version.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no PocketIC {0} here; there are 9 to 16, such as {newest}", newest = VERSIONS[7])]
+pub struct UnknownVersion(String);
+
+impl Version {
+    /// The number, such as `16.1.0`.
+    pub fn number(&self) -> &str {
+        &self.number
+    }
+}
+
+impl Default for Version {
+    /// The newest version.
+    fn default() -> Self {
+        Self { number: VERSIONS[VERSIONS.len() - 1].to_owned(), major: *GENERATIONS.end() }
+    }
+}
+
+impl FromStr for Version {
+    type Err = UnknownVersion;
+
+    /// Parses a version of three numbers, or the first of them.
+    fn from_str(text: &str) -> Result<Self, UnknownVersion> {
+        let unknown = || UnknownVersion(text.to_owned());
+        let numbers: Result<Vec<u32>, _> = text.split('.').map(str::parse).collect();
+        let numbers = numbers.map_err(|_| unknown())?;
+        let major = numbers.first().copied().filter(|major| GENERATIONS.contains(major));
+        let major = major.ok_or_else(unknown)?;
+        let newest = VERSIONS.iter().find(|known| known.starts_with(&format!("{major}.")));
+        let number = match numbers.len() {
+            1 => newest.map(|known| (*known).to_owned()),
+            3 => Some(text.to_owned()),
+            _ => None,
+        };
+        Ok(Self { number: number.ok_or_else(unknown)?, major })
+    }
+}
+
+/// The failure of an operation.
+#[derive(Debug)]
+pub enum Failed {
+    /// The request cannot be fulfilled.
+    Refused(String),
+    /// The caller may not do this.
+    Forbidden(String),
+    /// There is nothing at the address.
+    Missing(String),
+    /// The body is too large.
+    TooLarge(String),
+    /// A limit is reached.
+    TooMany(String),
+    /// This machine failed.
+    Machine(String),
+}
+
+impl Failed {
+    /// A message cannot be sent.
+    pub fn ingress(reason: impl AsRef<str>) -> Self {
+        Self::Refused(format!("BadIngressMessage({:?})", reason.as_ref()))
+    }
+
+    pub fn no_canister(id: &Principal) -> Self {
+        Self::Refused(format!("CanisterNotFound(CanisterId({id}))"))
+    }
+
+    pub fn empty(id: &Principal) -> Self {
+        Self::Refused(format!("CanisterIsEmpty(CanisterId({id}))"))
+    }
+
+    pub fn no_subnet(id: &Principal) -> Self {
+        Self::Refused(format!("SubnetNotFound({id})"))
+    }
+
+    pub fn into_parts(self) -> (StatusCode, String) {
+        match self {
+            Self::Refused(text) => (StatusCode::BAD_REQUEST, text),
+            Self::Forbidden(text) => (StatusCode::FORBIDDEN, text),
+            Self::Missing(text) => (StatusCode::NOT_FOUND, text),
+            Self::TooLarge(text) => (StatusCode::PAYLOAD_TOO_LARGE, text),
+            Self::TooMany(text) => (StatusCode::TOO_MANY_REQUESTS, text),
+            Self::Machine(text) => (StatusCode::INTERNAL_SERVER_ERROR, text),
+        }
+    }
+}
+
+impl IntoResponse for Failed {
+    fn into_response(self) -> Response {
+        let (status, message) = self.into_parts();
+        (status, Json(ApiError { message })).into_response()
+    }
+}
 
 /// Bytes as Base64.
 pub mod base64 {

@@ -10,14 +10,11 @@
 
 mod calls;
 mod clients;
-mod fuzzing;
 mod gateway;
 mod hostile;
 mod management;
-mod motoko;
 mod pocket_ic;
 mod refusals;
 mod server;
-mod subnet;
 mod system;
 mod targets;

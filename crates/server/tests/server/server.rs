@@ -12,8 +12,71 @@ use stablebench_replica::{Canister, Replica, Settings};
 use stablebench_server::{Access, Listener, Server as Served};
 use tokio::sync::oneshot;
 
-pub const COUNTER: &str = include_str!("counter.wat");
-pub const CLOSED: &str = include_str!("closed.wat");
+/// A canister with a counter, and a method for each kind of answer.
+pub const COUNTER: &str = r#"(module
+  (import "ic0" "msg_reply" (func $reply))
+  (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+  (import "ic0" "msg_reject" (func $reject (param i32 i32)))
+  (import "ic0" "msg_caller_size" (func $caller_size (result i32)))
+  (import "ic0" "msg_caller_copy" (func $caller_copy (param i32 i32 i32)))
+  (import "ic0" "msg_arg_data_size" (func $arg_size (result i32)))
+  (import "ic0" "msg_arg_data_copy" (func $arg_copy (param i32 i32 i32)))
+  (import "ic0" "time" (func $time (result i64)))
+  (import "ic0" "trap" (func $trap (param i32 i32)))
+  (import "ic0" "performance_counter" (func $counter (param i32) (result i64)))
+  (import "ic0" "debug_print" (func $print (param i32 i32)))
+  (memory 2)
+  (data (i32.const 0) "no such thing")
+  (data (i32.const 16) "it is over")
+  (global $count (mut i64) (i64.const 0))
+  (func $answer (param $value i64)
+    (i64.store (i32.const 64) (local.get $value))
+    (call $append (i32.const 64) (i32.const 8))
+    (call $reply))
+  (func (export "canister_update add")
+    (global.set $count (i64.add (global.get $count) (i64.const 1)))
+    (call $answer (global.get $count)))
+  (func (export "canister_query get") (call $answer (global.get $count)))
+  (func (export "canister_query now") (call $answer (call $time)))
+  (func (export "canister_query used") (call $answer (call $counter (i32.const 0))))
+  (func (export "canister_update whoami")
+    (call $caller_copy (i32.const 128) (i32.const 0) (call $caller_size))
+    (call $append (i32.const 128) (call $caller_size))
+    (call $reply))
+  (func (export "canister_update echo")
+    (call $arg_copy (i32.const 1024) (i32.const 0) (call $arg_size))
+    (call $append (i32.const 1024) (call $arg_size))
+    (call $reply))
+  (func (export "canister_update no") (call $reject (i32.const 0) (i32.const 13)))
+  (func (export "canister_query no_query") (call $reject (i32.const 0) (i32.const 13)))
+  (func (export "canister_update trap") (call $trap (i32.const 16) (i32.const 10)))
+  (func (export "canister_update silent"))
+  (func (export "canister_update print")
+    (call $print (i32.const 0) (i32.const 13))
+    (call $answer (i64.const 0)))
+  ;; Loops as many times as the first eight bytes of the argument request.
+  (func (export "canister_update spin")
+    (local $left i64)
+    (call $arg_copy (i32.const 64) (i32.const 0) (i32.const 8))
+    (local.set $left (i64.load (i32.const 64)))
+    (loop $again
+      (local.set $left (i64.sub (local.get $left) (i64.const 1)))
+      (br_if $again (i64.gt_s (local.get $left) (i64.const 0))))
+    (global.set $count (i64.add (global.get $count) (i64.const 1)))
+    (call $answer (global.get $count)))
+  (@custom "icp:public candid:service" "service : {}")
+  (@custom "icp:private plan" "for controllers"))"#;
+
+/// A canister that admits messages of the method "open" only.
+pub const CLOSED: &str = r#"(module
+  (import "ic0" "msg_reply" (func $reply))
+  (import "ic0" "accept_message" (func $accept))
+  (import "ic0" "msg_method_name_size" (func $name_size (result i32)))
+  (memory 1)
+  (func (export "canister_inspect_message")
+    (if (i32.eq (call $name_size) (i32.const 4)) (then (call $accept))))
+  (func (export "canister_update open") (call $reply))
+  (func (export "canister_update closed") (call $reply)))"#;
 
 /// A server. It stops when it is dropped.
 pub struct Server {

@@ -5,9 +5,8 @@ use std::fmt::Write;
 use anyhow::Result;
 use comfy_table::Cell;
 
-use super::grid::Sheet;
+use super::grid::{Sheet, Style};
 use super::number::{Factor, Grouped, Percent};
-use super::style::Style;
 use crate::compare::{By, Comparison, Failure, Kind, Means, Row, Unit};
 use crate::report::Format;
 use crate::terminal::{Terminal, json_lines};

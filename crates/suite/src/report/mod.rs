@@ -3,15 +3,12 @@
 
 pub mod advice;
 pub mod answer;
-pub mod common;
 pub mod comparison;
 mod csv;
 pub mod grid;
-pub mod modes;
 pub mod number;
 mod page;
 pub mod price;
-pub mod style;
 mod tables;
 
 use std::borrow::Cow;
@@ -23,9 +20,8 @@ use serde_json::Value;
 
 use crate::results::Results;
 use crate::terminal::{self, Terminal};
-use grid::Grid;
-pub use page::is_page;
-use style::Style;
+use grid::{Grid, Style};
+pub use page::{is_page, page};
 pub use tables::{BASE, grids, incomplete};
 
 /// The formats of a report on a terminal or in a file.
@@ -203,13 +199,4 @@ pub fn printable(results: &Results) -> Result<Results> {
     let mut value = serde_json::to_value(results)?;
     clean(&mut value);
     Ok(serde_json::from_value(value)?)
-}
-
-/// Returns an HTML page of the results of several files, each with the file's name.
-///
-/// # Errors
-///
-/// If results name published figures that do not exist.
-pub fn page(results: &[(String, &dyn Presentation, Results)]) -> Result<String> {
-    page::page(results)
 }

@@ -1,13 +1,14 @@
-//! The price of messages: charge, cycles and US dollars, and sentences on how a rule set charges.
+//! What messages cost besides the instructions of their work: charge, cycles and US dollars, bytes written,
+//! single operations, and the base of a message. Sentences say how a rule set charges.
 
 use serde::Serialize;
 use stablebench_replica::Rules;
 
-use super::grid::{Cell, Grid, Style, row_heading};
-use super::modes::Columns;
+use super::grid::{Cell, Columns, Grid, Style, row_heading};
 use super::number::{Grouped, Short};
 use crate::cost::Inside;
-use crate::results::{Case, Detail, Measured, Prices, Results};
+use crate::engines::heading;
+use crate::results::{Case, Detail, Measured, Prices, Results, Spread};
 
 /// The number of nodes of the subnet for which the replica charges.
 pub const CHARGED_NODES: u64 = 13;
@@ -221,6 +222,197 @@ pub fn counter(name: &str) -> Option<&'static str> {
         "The counter includes the cost of touching pages of heap and stable memory."
     } else {
         "The counter does not include changed heap pages; the whole charge does."
+    })
+}
+
+/// The size of the pages that the replica counts, in bytes.
+const OS_PAGE: u64 = 4_096;
+
+/// Returns a table of the bytes written to stable memory per byte of text, for cases that write.
+/// `None` if the replica did not report them.
+pub fn writes(results: &Results, style: Style) -> Option<Grid> {
+    let mut rows = Vec::new();
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    let configurations: Vec<&str> =
+        results.configurations.iter().map(|configuration| configuration.key.as_str()).collect();
+    for case in &results.cases {
+        let wanted = matches!(case.section.as_str(), "insert" | "transactions" | "work");
+        let name = (case.section.as_str(), case.name.as_str());
+        if wanted && case.measured().and_then(written).is_some() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let measured: Vec<&str> = configurations
+        .into_iter()
+        .filter(|key| {
+            names.iter().any(|(section, name)| results.case(section, name, key).is_some())
+        })
+        .collect();
+    let of = |(section, name): &(&str, &str), key: &str| {
+        results.case(section, name, key).and_then(|case| case.measured()).and_then(written)
+    };
+    let columns = Columns::of(results, measured, style, |key| {
+        let figures = names.iter().map(|name| of(name, key));
+        figures.flat_map(|written| [written.map(|of| of.0), written.map(|of| of.1)]).collect()
+    });
+    for name in &names {
+        let best = |key| columns.best(key, |key| of(name, key));
+        let cells = columns.shown.iter().map(|key| match of(name, best(key)) {
+            Some((bytes, pages, payload)) => Cell::Text(format!(
+                "{:.2} / {:.2}",
+                bytes as f64 / payload as f64,
+                pages as f64 * OS_PAGE as f64 / payload as f64
+            )),
+            None => Cell::Absent,
+        });
+        let (section, name) = name;
+        rows.push([Cell::text(format!("{section}: {name}"))].into_iter().chain(cells).collect());
+    }
+    let mut header = vec![String::new()];
+    header.extend(columns.shown.iter().map(|key| columns.heading(key)));
+    let mut notes: Vec<String> = columns.note().into_iter().collect();
+    notes.push(
+        "Bytes passed to stable_write, and bytes of the pages of 4 KiB that they touch, each divided \
+         by the bytes of the texts written."
+            .to_owned(),
+    );
+    (!rows.is_empty()).then(|| Grid {
+        title: "Bytes written to stable memory for a byte of text".to_owned(),
+        header,
+        rows,
+        notes,
+        lines: false,
+    })
+}
+
+/// Returns the bytes and the pages written to stable memory, and the bytes of the texts.
+pub fn written(measured: &Measured) -> Option<(u64, u64, u64)> {
+    let detail = measured.detail.as_ref()?;
+    detail.digest?;
+    let inside = detail.cost.inside?;
+    let payload = detail.bytes.filter(|bytes| *bytes > 0)?;
+    Some((inside.stable_calls?.bytes_written, inside.stable_pages_written, payload))
+}
+
+/// The minimum number of operations of a case in [`spread`]: percentiles of fewer are not useful.
+const FEWEST: u64 = 100;
+
+/// Returns a table of the cases with many operations that were measured one by one.
+pub fn spread(results: &Results) -> Option<Grid> {
+    let measured = |case: &Case| {
+        let measured = case.measured().filter(|measured| measured.operations >= FEWEST)?;
+        // Operations with a description are in the suite's own tables.
+        measured.each.clone().filter(|each| each.worst_work.is_none())
+    };
+    let rows: Vec<Vec<Cell>> = results
+        .cases
+        .iter()
+        .filter_map(|case| Some(spread_row(results, case, &measured(case)?)))
+        .collect();
+    let header = [
+        "case",
+        "configuration",
+        "operations",
+        "min",
+        "p50",
+        "p90",
+        "p99",
+        "max",
+        "most expensive",
+        "allocating",
+    ];
+    (!rows.is_empty()).then(|| Grid {
+        title: "Instructions of single operations".to_owned(),
+        header: header.map(str::to_owned).to_vec(),
+        rows,
+        notes: vec![
+            "Each operation is measured by itself, in one transaction, whose begin and commit are \
+             not included. most expensive: its instructions, its number, from 1, the row's id, and \
+             the nodes or pages that it allocated. allocating: operations that allocated or freed \
+             nodes or pages, and their mean."
+                .to_owned(),
+        ],
+        lines: false,
+    })
+}
+
+fn spread_row(results: &Results, case: &Case, spread: &Spread) -> Vec<Cell> {
+    let worst = spread.worst;
+    let took = match worst.allocated {
+        0 => String::new(),
+        units => format!(", {units:+} {}", unit(results, &case.configuration, units)),
+    };
+    let allocating = match spread.allocating {
+        0 => Cell::Absent,
+        count => {
+            Cell::Text(format!("{} × {}", Grouped(count), Grouped(spread.allocating_sum / count)))
+        }
+    };
+    let operations = case.measured().map_or(0, |measured| measured.operations);
+    vec![
+        Cell::Text(format!("{}: {}", case.section, case.name)),
+        Cell::text(heading(&case.configuration)),
+        Cell::text(Grouped(operations)),
+        Cell::text(Grouped(spread.min)),
+        Cell::text(Grouped(spread.p50)),
+        Cell::text(Grouped(spread.p90)),
+        Cell::text(Grouped(spread.p99)),
+        Cell::text(Grouped(spread.max)),
+        Cell::Text(format!("{} (id {}){took}", Grouped(worst.index + 1), Grouped(worst.id))),
+        allocating,
+    ]
+}
+
+/// Returns the name of the units in which an engine allocates storage.
+fn unit(results: &Results, configuration: &str, units: i64) -> &'static str {
+    let configuration = results.configurations.iter().find(|other| other.key == configuration);
+    let nodes = configuration
+        .is_some_and(|configuration| configuration.engine == stablebench_protocol::Engine::BTREE);
+    match (nodes, units.abs()) {
+        (true, 1) => "node",
+        (true, _) => "nodes",
+        (false, 1) => "page",
+        (false, _) => "pages",
+    }
+}
+
+/// Returns a table of the message without work of each canister, with its price.
+pub fn harness(results: &Results) -> Option<Grid> {
+    const MESSAGES: f64 = 1e6;
+    let rows: Vec<Vec<Cell>> = results
+        .harness
+        .iter()
+        .filter_map(|case| {
+            let cost = case.measured()?.detail.as_ref()?.cost;
+            let pages = cost.inside.and_then(|inside| Some((inside, inside.pages?)));
+            let number =
+                |value: Option<u64>| value.map_or(Cell::Absent, |value| Cell::text(Grouped(value)));
+            let cycles = cycles(cost.cycles, &results.prices);
+            let dollars = usd(cycles, MESSAGES, &results.prices);
+            Some(vec![
+                Cell::text(&case.configuration),
+                number(cost.inside.map(|inside| inside.charge)),
+                number(pages.and_then(|(inside, pages)| pages.compute(inside.charge))),
+                number(pages.map(|(_, pages)| pages.heap)),
+                number(pages.map(|(_, pages)| pages.stable)),
+                Cell::text(Grouped(cycles)),
+                Cell::Text(format!("${dollars:.2}")),
+            ])
+        })
+        .collect();
+    let header =
+        ["canister", "charge", "compute", "heap pages", "stable pages", "cycles", "$ a million"];
+    (!rows.is_empty()).then(|| Grid {
+        title: "The base of a message: one without work".to_owned(),
+        header: header.map(str::to_owned).to_vec(),
+        rows,
+        notes: vec![
+            "The message reads the call's id, checks the caller, reads the counter, and replies; \
+             its heap pages are the stack, globals and the allocator. Each charge includes this \
+             part, which is not the engine's."
+                .to_owned(),
+        ],
+        lines: false,
     })
 }
 

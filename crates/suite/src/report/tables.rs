@@ -1,4 +1,5 @@
-//! Results as tables: section by section, then the fixtures, advice, and the origin of the figures.
+//! Results as tables: section by section, then the fixtures and their settings, advice, and the origin
+//! of the figures.
 //!
 //! Each row of a section's table is a case, and each column a configuration. The case `10 000 rows:
 //! read 100 uniform` is in a separate table, "read 100 uniform", in the row "10 000 rows".
@@ -8,12 +9,12 @@ use std::fmt::Write;
 use anyhow::Result;
 use stablebench_protocol::{JournalMode, LockingMode};
 
-use super::grid::{BEST, Cell, Grid, Style, cheapest, row_heading};
-use super::modes::Columns;
-use super::number::{Grouped, Rows};
-use super::{Presentation, advice, common, price};
+use super::grid::{BEST, Cell, Columns, Grid, Style, cheapest, row_heading};
+use super::number::{Grouped, Rows, Short};
+use super::price;
+use super::{Presentation, advice};
 use crate::engines::{heading, is_floor};
-use crate::results::{Case, Measured, Outcome, Results};
+use crate::results::{Case, FixtureInfo, Measured, Outcome, Results};
 
 /// Returns all tables of some results as text.
 ///
@@ -59,15 +60,15 @@ pub fn grids(suite: &dyn Presentation, results: &Results, style: Style) -> Resul
         grids.extend(suite.after_section(results, section, style)?);
     }
     grids.extend(suite.tables(results, style)?);
-    grids.extend(common::spread(results));
-    grids.extend(common::harness(results));
+    grids.extend(price::spread(results));
+    grids.extend(price::harness(results));
     if suite.compares_engines() {
-        grids.extend(common::writes(results, style));
+        grids.extend(price::writes(results, style));
     }
     if !results.fixtures.is_empty() {
-        grids.extend(suite.lists_fixtures().then(|| common::fixtures(results)));
+        grids.extend(suite.lists_fixtures().then(|| fixtures(results)));
         if suite.compares_engines() {
-            grids.extend(common::settings(results));
+            grids.extend(settings(results));
         }
     }
     Ok(grids)
@@ -91,11 +92,11 @@ pub fn incomplete(results: &Results) -> Option<String> {
 /// If published figures cannot be read.
 pub fn summaries(suite: &dyn Presentation, results: &Results) -> Result<Vec<Grid>> {
     let mut grids = suite.summaries(results)?;
-    grids.extend(common::harness(results));
+    grids.extend(price::harness(results));
     if suite.compares_engines() {
-        grids.extend(common::writes(results, Style::MARKDOWN));
+        grids.extend(price::writes(results, Style::MARKDOWN));
     }
-    grids.extend(suite.lists_fixtures().then(|| common::fixtures(results)));
+    grids.extend(suite.lists_fixtures().then(|| fixtures(results)));
     grids.retain(|grid| !grid.rows.is_empty());
     Ok(grids)
 }
@@ -375,6 +376,127 @@ fn notes(suite: &dyn Presentation, results: &Results, marks: bool, style: Style)
     writeln!(text, "{}", style.sentence(&ran))?;
     writeln!(text, "Repeat with: {}", results.command)?;
     Ok(text)
+}
+
+/// The size of a Wasm page in bytes.
+const WASM_PAGE: u64 = 65_536;
+/// Returns a table of all fixtures.
+pub fn fixtures(results: &Results) -> Grid {
+    let header = [
+        "fixture",
+        "rows",
+        "payload",
+        "populate",
+        "a row",
+        "messages",
+        "stored",
+        "bytes a row",
+        "× payload",
+        "virtual",
+        "raw",
+        "heap",
+        "page cache",
+    ];
+    let rows = results.fixtures.iter().map(row).collect();
+    Grid {
+        title: "The fixtures after populating".to_owned(),
+        header: header.map(str::to_owned).to_vec(),
+        rows,
+        notes: vec![
+            "stored: pages of the database, or nodes of the map. × payload: stored bytes divided by \
+             the bytes of the texts. virtual: the virtual memories that contain them. raw: stable \
+             memory, which is allocated in buckets of 8 MiB. heap: its largest size so far."
+                .to_owned(),
+        ],
+        lines: false,
+    }
+}
+
+fn row(fixture: &FixtureInfo) -> Vec<Cell> {
+    let mut cells = vec![
+        match fixture.name.as_str() {
+            "" => Cell::text(heading(&fixture.configuration)),
+            name => Cell::Text(format!("{}, {name}", heading(&fixture.configuration))),
+        },
+        Cell::text(Grouped(fixture.rows)),
+        Cell::text(Grouped(fixture.payload.into())),
+    ];
+    let Some(held) = fixture.outcome.measured() else {
+        cells.extend((0..10).map(|_| Cell::missing(&fixture.outcome)));
+        return cells;
+    };
+    let rows = fixture.rows.max(1);
+    let bytes = |bytes: u64| Cell::Text(format!("{}B", Short(bytes)));
+    let optional = |value: Option<u64>| value.map_or(Cell::Absent, bytes);
+    let payload = fixture.rows * u64::from(fixture.payload);
+    cells.extend([
+        Cell::text(Short(held.populate.instructions)),
+        Cell::text(Grouped(held.populate.instructions / rows)),
+        Cell::text(Grouped(held.populate.messages)),
+        bytes(held.stored_bytes),
+        Cell::text(Grouped(held.stored_bytes / rows)),
+        amplification(held.stored_bytes, payload),
+        optional(held.virtual_bytes),
+        bytes(held.stable_pages * WASM_PAGE),
+        bytes(held.heap_pages * WASM_PAGE),
+        match held.sqlite {
+            Some(_) => optional(held.cache_bytes),
+            None => Cell::Absent,
+        },
+    ]);
+    cells
+}
+
+fn amplification(bytes: u64, payload: u64) -> Cell {
+    match payload {
+        0 => Cell::Absent,
+        payload => Cell::Text(format!("{:.2}", bytes as f64 / payload as f64)),
+    }
+}
+
+/// Returns a table of SQLite's settings, as they were read back.
+pub fn settings(results: &Results) -> Option<Grid> {
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    let mut seen: Vec<(&str, bool)> = Vec::new();
+    for fixture in &results.fixtures {
+        let Some(sqlite) = fixture.outcome.measured().and_then(|held| held.sqlite.as_ref()) else {
+            continue;
+        };
+        // A database on the heap may have other settings than one in stable memory.
+        let held = fixture.outcome.measured();
+        let memory = held.is_some_and(|held| held.virtual_bytes == Some(0));
+        let known = (fixture.configuration.as_str(), memory);
+        if seen.contains(&known) {
+            continue;
+        }
+        seen.push(known);
+        let word = |value: &dyn std::fmt::Debug| Cell::text(format!("{value:?}").to_lowercase());
+        rows.push(vec![
+            Cell::Text(heading(&fixture.configuration) + if memory { ", in memory" } else { "" }),
+            word(&sqlite.journal_mode),
+            word(&sqlite.synchronous),
+            word(&sqlite.locking_mode),
+            word(&sqlite.temp_store),
+            Cell::text(Grouped(sqlite.page_size.into())),
+            Cell::text(sqlite.cache_size),
+        ]);
+    }
+    let header = [
+        "configuration",
+        "journal_mode",
+        "synchronous",
+        "locking_mode",
+        "temp_store",
+        "page_size",
+        "cache_size",
+    ];
+    (!rows.is_empty()).then(|| Grid {
+        title: "The settings of SQLite, read back".to_owned(),
+        header: header.map(str::to_owned).to_vec(),
+        rows,
+        notes: Vec::new(),
+        lines: false,
+    })
 }
 
 #[cfg(test)]

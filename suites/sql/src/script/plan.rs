@@ -14,9 +14,9 @@ use stablebench_protocol::{Digest, Part, Setting};
 use stablebench_suite::Suite;
 use stablebench_suite::compare::ceiling;
 use stablebench_suite::engines::{Configuration, Configurations, Kind};
-use stablebench_suite::input::Input;
 use stablebench_suite::job::Job;
 use stablebench_suite::plan::{Ceilings, Details, Fixture, Messages, Plan, Step};
+use stablebench_suite::results::Input;
 use stablebench_workload::{Expected, Model};
 
 use super::expression::Number;

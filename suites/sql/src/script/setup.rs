@@ -14,8 +14,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use stablebench_protocol::{Job, Part, Setting};
-use stablebench_suite::job::{Chosen, Work};
-use stablebench_suite::observer::{Message, Observed, Observer, decode_one};
+use stablebench_suite::job::{Chosen, Message, Observed, Observer, Work, decode_one};
 use stablebench_suite::saving::with_more;
 use stablebench_suite::terminal::quoted;
 

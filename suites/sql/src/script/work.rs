@@ -6,8 +6,7 @@ use std::collections::HashMap;
 use anyhow::{Context, Result, bail};
 use stablebench_protocol::{Digest, Job, Part, Phase, PhaseCost};
 use stablebench_suite::cost::PageCosts;
-use stablebench_suite::job::{Chosen, Work};
-use stablebench_suite::observer::{Message, Observed, Observer, decode_one};
+use stablebench_suite::job::{Chosen, Message, Observed, Observer, Work, decode_one};
 use stablebench_suite::report::number::Grouped;
 
 use super::transactions::{

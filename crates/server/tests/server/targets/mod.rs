@@ -9,7 +9,6 @@
 //! A target panics if a check fails. It ignores bytes that are too short for an input.
 
 mod inputs;
-mod subject;
 
 #[path = "../../../../replica/tests/replica/fuzzing/bounded.rs"]
 pub mod bounded;
@@ -21,7 +20,7 @@ use ic_transport_types::{EnvelopeContent, ReadStateResponse};
 
 use crate::server::{anonymous_query, call, in_minutes, unsigned};
 use bounded::{damaged, met};
-use subject::{Subject, test};
+use inputs::{Subject, test};
 
 #[allow(unused_imports, reason = "not used by the fuzz binaries")]
 pub use inputs::METHODS;
