@@ -1,17 +1,24 @@
-//! Command-line definitions: the list of subcommands, and the options of the tool as a whole. Each
-//! command owns its options, and each suite its own.
+//! Command-line definitions: the list of subcommands, and the options of the tool as a whole; shell
+//! completions and manual pages are made of them. Each command owns its options, and each suite its own.
 
 mod examples;
-mod output;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anstream::ColorChoice;
+use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{
+    ArgMatches, Args, Command as Clap, CommandFactory, FromArgMatches, Parser, Subcommand,
+    ValueEnum,
+};
+use clap_complete::Shell;
+use stablebench_suite::Suite;
+use stablebench_suite_users::UsersSuite;
 
 use crate::commands::{
     self, BuildsArgs, CacheArgs, CallArgs, CanbenchArgs, CompareArgs, MergeArgs, ModuleArgs,
@@ -19,11 +26,7 @@ use crate::commands::{
 };
 use crate::progress::{Output, Progress};
 use crate::suites::SUITES;
-use crate::terminal::{Terminal, safe_line};
-use stablebench_suite::Suite;
-use stablebench_suite_users::UsersSuite;
-
-pub use output::{OutputArgs, follow_color};
+use crate::terminal::{Terminal, print_bytes, safe_line};
 
 /// The cost of storing and reading data in a canister of the Internet Computer.
 ///
@@ -67,8 +70,8 @@ impl Cli {
     /// # Errors
     ///
     /// Those of the command.
-    pub fn execute(self) -> anyhow::Result<ExitCode> {
-        let done = |done: anyhow::Result<()>| done.map(|()| ExitCode::SUCCESS);
+    pub fn execute(self) -> Result<ExitCode> {
+        let done = |done: Result<()>| done.map(|()| ExitCode::SUCCESS);
         let progress = Progress::new(self.output.quiet);
         let output = Output { progress, terminal: Terminal::stdout() };
         match self.command {
@@ -96,8 +99,8 @@ impl Cli {
             Some(Command::Builds(args)) => done(commands::builds(&args, &output)),
             Some(Command::Module(args)) => done(commands::module(&args, &output)),
             Some(Command::Cache(args)) => done(commands::cache(&args)),
-            Some(Command::Completions { shell }) => done(commands::completions(shell, command())),
-            Some(Command::Man { out }) => done(commands::man(out.as_deref(), command())),
+            Some(Command::Completions { shell }) => done(completions(shell, command())),
+            Some(Command::Man { out }) => done(man(out.as_deref(), command())),
         }
     }
 
@@ -237,7 +240,7 @@ pub enum Command {
     #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// The shell.
-        shell: clap_complete::Shell,
+        shell: Shell,
     },
     /// Print the manual page.
     #[command(after_help = examples::MAN)]
@@ -307,4 +310,93 @@ fn suite_command(suite: &'static dyn Suite) -> Clap {
         .about(suite.summary())
         .long_about(None)
         .after_help(suite.examples())
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub struct OutputArgs {
+    /// Print results and errors only: no progress, no notes.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Use colours and bold text; NO_COLOR is honoured.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: ColorArg,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorArg {
+    /// On a terminal only.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Applies `--color` to all output. It is searched before the command line is parsed, so that it
+/// affects help and parsing errors too.
+pub fn follow_color(words: impl IntoIterator<Item = OsString>) {
+    match typed_color(words) {
+        ColorArg::Auto => ColorChoice::Auto,
+        ColorArg::Always => ColorChoice::Always,
+        ColorArg::Never => ColorChoice::Never,
+    }
+    .write_global();
+}
+
+/// Returns the last valid value of `--color`. Invalid values are refused later.
+fn typed_color(words: impl IntoIterator<Item = OsString>) -> ColorArg {
+    let mut found = ColorArg::Auto;
+    let mut words = words.into_iter().map_while(|word| {
+        let word = word.into_string().unwrap_or_default();
+        (word != "--").then_some(word)
+    });
+    while let Some(word) = words.next() {
+        let value = match word.strip_prefix("--color") {
+            Some("") => words.next(),
+            Some(rest) => rest.strip_prefix('=').map(str::to_owned),
+            None => None,
+        };
+        if let Some(value) = value.and_then(|value| ColorArg::from_str(&value, false).ok()) {
+            found = value;
+        }
+    }
+    found
+}
+
+/// Prints a shell's completion script.
+fn completions(shell: Shell, mut command: Clap) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, "stablebench", &mut script);
+    print_bytes(&script)
+}
+
+/// Prints the manual page, or saves the pages of all commands in a folder.
+fn man(folder: Option<&Path>, command: Clap) -> Result<()> {
+    let Some(folder) = folder else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page)?;
+        return print_bytes(&page);
+    };
+    let saved = || -> std::io::Result<()> {
+        std::fs::create_dir_all(folder)?;
+        clap_mangen::generate_to(command, folder)
+    };
+    saved().with_context(|| format!("cannot save manual pages in {}", folder.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn color_is_found_at_any_position() {
+        let typed = |words: &[&str]| typed_color(words.iter().map(OsString::from));
+        assert_eq!(typed(&["stablebench", "run", "users"]), ColorArg::Auto);
+        assert_eq!(typed(&["stablebench", "--color=never", "run"]), ColorArg::Never);
+        assert_eq!(typed(&["stablebench", "run", "--color", "always"]), ColorArg::Always);
+        assert_eq!(typed(&["stablebench", "--", "--color=always"]), ColorArg::Auto);
+        assert_eq!(typed(&["stablebench", "--color=green"]), ColorArg::Auto);
+        assert_eq!(typed(&["stablebench", "--colour=never"]), ColorArg::Auto);
+    }
 }

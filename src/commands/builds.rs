@@ -1,8 +1,9 @@
-//! `stablebench builds`: a crate of the user's, built with many options.
+//! Modules of canisters: `stablebench builds` builds a crate of the user's with many options, and
+//! `stablebench module` writes a committed one to files.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,18 +16,19 @@ use super::interface::{Argument, Interface};
 use super::replica::embedded;
 use super::run::{PriceArgs, failed};
 use crate::builds::{Module, Package, Project};
-use crate::canisters::{self, hash};
-use crate::durations;
+use crate::canisters::{self, SOURCES, Source, hash};
+use crate::durations::{self, Expected, Rest};
 use crate::interrupt::{self, Interrupted};
 use crate::progress::{Output, Progress};
 use crate::replica::embedded::Embedded;
 use crate::replica::options::ReplicaArgs;
 use crate::replica::{Answer, Cost, Replica};
+use crate::report::number::Grouped;
 use crate::report::{self, Format};
 use crate::results::{
     CanisterInfo, Case, Detail, FORMAT, Measured, Outcome, Prices, Results, RunFile, State,
 };
-use crate::runner::rest::{self, Expected, Rest};
+use crate::saving;
 use crate::terminal::{print, quoted};
 
 #[derive(Debug, Args)]
@@ -115,7 +117,7 @@ pub fn builds(args: &BuildsArgs, output: &Output) -> Result<()> {
     let expected: Vec<Expected> = options.iter().map(expected).collect();
     let rest = Arc::new(Rest::new("build", &expected, 1));
     let measured =
-        options.iter().zip(rest::seconds(&expected)).try_for_each(|(options, seconds)| {
+        options.iter().zip(durations::seconds(&expected)).try_for_each(|(options, seconds)| {
             interrupt::check()?;
             let (began, left) = (Instant::now(), Arc::clone(&rest));
             let step = progress.rest(&options.to_string(), move || left.left().to_string());
@@ -377,4 +379,40 @@ fn measured(cost: &Cost) -> Outcome<Measured> {
         detail: Some(detail),
         ..Measured::without_detail(inside.instructions, 1)
     })
+}
+
+#[derive(Debug, Args)]
+pub struct ModuleArgs {
+    /// The canister.
+    #[arg(default_value = "bench", value_parser = canister_names())]
+    pub canister: String,
+    /// The folder of the files [default: the current one].
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+}
+
+/// Names of the canisters.
+fn canister_names() -> clap::builder::PossibleValuesParser {
+    SOURCES.map(|source| source.name).into()
+}
+
+/// Writes the two files of a canister, and prints their hashes and paths in the form that
+/// `sha256sum --check` reads. The first is the one to deploy.
+pub fn module(args: &ModuleArgs, output: &Output) -> Result<()> {
+    let source = Source::named(&args.canister).unwrap_or(canisters::BENCH);
+    let plain = canisters::embedded(source)?.wasm;
+    let folder = args.out.as_deref().unwrap_or(Path::new(""));
+    let mut printed = String::new();
+    for (extension, file) in [("wasm.gz", source.deployable()), ("wasm", &plain)] {
+        let path = folder.join(source.name).with_extension(extension);
+        saving::save(&path, file).with_context(|| format!("cannot write {}", path.display()))?;
+        printed += &format!("{}  {}\n", hash(file), path.display());
+    }
+    output.progress.note(&format!(
+        "{}: {} bytes to deploy, {} as plain module",
+        source.name,
+        Grouped(source.deployable().len() as u64),
+        Grouped(plain.len() as u64),
+    ));
+    print(&printed)
 }

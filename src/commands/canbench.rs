@@ -11,14 +11,13 @@ use clap::{Args, ValueEnum};
 use stablebench_replica::{Canister, Rules};
 
 use super::replica::embedded;
-use crate::canbench::change::{entries, regressed};
 use crate::canbench::config::Config;
-use crate::canbench::export::{Compared, Report, csv, json, markdown};
-use crate::canbench::measure::{self, How, Measured, Project, install, without_tracing};
-use crate::canbench::results::{self, Benches, Results, Setup};
-use crate::canbench::text::{
+use crate::canbench::output::{
     COSTS, RULE, bench, costs, rules, rules_of, setup, significant, summary, touched_by_setup,
 };
+use crate::canbench::output::{Compared, Report, csv, json, markdown};
+use crate::canbench::results::{self, Benches, Measured, Results, Setup, entries, regressed};
+use crate::canbench::{self, How, Project, install, without_tracing};
 use crate::canisters::{self, hash, plain};
 use crate::closest::closest;
 use crate::progress::Output;
@@ -170,7 +169,7 @@ fn run(args: &CanbenchArgs, output: &Output) -> Result<bool> {
     let before = before.filter(|before| !before.benches.is_empty());
     let deployed = module(&config.wasm_path, output)?;
     let wasm = plain(&deployed);
-    let all = measure::benches(&wasm)?;
+    let all = canbench::benches(&wasm)?;
     let project = Project {
         wasm: without_tracing(&wasm)?,
         init_args: config.init_args().to_vec(),
@@ -404,7 +403,7 @@ impl Session<'_> {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         let threads = self.args.jobs.map_or_else(cores, usize::from);
         let how = How { setup: self.args.setup(), traced };
-        measure::run(canister, self.names, threads, how, report)
+        canbench::run(canister, self.names, threads, how, report)
     }
 
     /// Replaces the results file.

@@ -1,21 +1,24 @@
-//! The replica of a command, and its cache.
+//! The replica of a command, and its cache, which `stablebench cache` shows and clears.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow, bail};
-use stablebench_replica::Effort;
-use stablebench_replica::cache::Note;
+use clap::{Args, Subcommand};
+use stablebench_replica::{Effort, Rules, saved_note};
 
-use crate::cache::{Cache, DURATIONS, Folder, Versions};
+use crate::cache::{Cache, DURATIONS, Entry, Folder, Kind, Note, Versions};
 use crate::canisters::Built;
 use crate::durations;
 use crate::progress::Progress;
-use crate::replica::address::Address;
 use crate::replica::embedded::Embedded;
 use crate::replica::options::{
-    CacheFolderArgs, LIMIT, ReplicaArg, ReplicaArgs, SubnetKind, TargetArgs, limit,
+    Address, CacheFolderArgs, LIMIT, ReplicaArg, ReplicaArgs, SubnetKind, TargetArgs, limit,
 };
 use crate::replica::{Balance, Replica};
+use crate::report::number::{Age, Binary, Grouped};
+use crate::terminal::safe_line;
 
 /// The replica that a suite runs on, and what belongs to it.
 pub struct Target {
@@ -197,7 +200,7 @@ pub fn embedded_with(
     folder.clone().into_iter().for_each(remember);
     let notes = progress.clone();
     let path = folder.as_ref().map(|it| it.path().to_owned());
-    let note = move |note: Note| notes.note(&note.to_string());
+    let note = move |note: stablebench_replica::cache::Note| notes.note(&note.to_string());
     let replica = Embedded::new(effort, args.rules(), path, note)?.with_progress(progress);
     let versions = Versions::of(replica.inner())?;
     let cache = folder.map(|folder| Cache::new(folder, limit, versions, progress));
@@ -241,7 +244,7 @@ fn usable(args: &ReplicaArgs, progress: &Progress) -> Option<Folder> {
 }
 
 /// Returns the cache's folder.
-pub fn cache_folder(args: &CacheFolderArgs) -> Result<Folder> {
+fn cache_folder(args: &CacheFolderArgs) -> Result<Folder> {
     let path = args.cache_dir.clone().or_else(default_cache).ok_or_else(|| {
         anyhow!(
             "neither XDG_CACHE_HOME nor HOME is an absolute path; name a folder with --cache-dir"
@@ -270,4 +273,96 @@ fn default_cache() -> Option<PathBuf> {
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(base.join("stablebench"))
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct CacheArgs {
+    #[command(subcommand)]
+    pub command: Option<CacheCommand>,
+    #[command(flatten)]
+    pub folder: CacheFolderArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CacheCommand {
+    /// Clear it. Files that are not the cache's stay.
+    Clear(CacheFolderArgs),
+}
+
+/// Shows the cache, or clears it.
+pub fn cache(args: &CacheArgs) -> Result<()> {
+    let (folder, clearing) = match &args.command {
+        None => (cache_folder(&args.folder)?, false),
+        Some(CacheCommand::Clear(folder)) => (cache_folder(folder)?, true),
+    };
+    let done = if clearing { clear(&folder) } else { show(&folder, cache_limit(&args.folder)?) };
+    done.with_context(|| format!("the cache at {}", folder.path().display()))
+}
+
+fn clear(folder: &Folder) -> Result<()> {
+    let cleared = folder.clear()?;
+    let mut out = std::io::stdout().lock();
+    let (modules, states) = (Grouped(cleared.modules as u64), Grouped(cleared.states as u64));
+    writeln!(
+        out,
+        "dropped from {}: {modules} compiled modules, {states} populated canisters, {}",
+        folder.path().display(),
+        Binary(cleared.bytes)
+    )?;
+    if cleared.others > 0 {
+        writeln!(out, "left there: {} files that are not the cache's", cleared.others)?;
+    }
+    Ok(())
+}
+
+fn show(folder: &Folder, limit: u64) -> Result<()> {
+    let versions = Versions::of(&stablebench_replica::Replica::new(Rules::today(), None)?)?;
+    let files = folder.files()?;
+    let mut entries = files.entries;
+    entries.sort_by(|one, other| (other.used, &one.name).cmp(&(one.used, &other.name)));
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", folder.path().display())?;
+    for (what, kind) in [("compiled modules", Kind::Module), ("populated canisters", Kind::State)] {
+        let of: Vec<&Entry> = entries.iter().filter(|entry| entry.kind == kind).collect();
+        let older = of.iter().filter(|entry| !versions.has(entry)).count();
+        let bytes = of.iter().map(|entry| entry.bytes).sum();
+        write!(out, "  {:>5} {what:<19} {:>9}", Grouped(of.len() as u64), Binary(bytes))?;
+        match older {
+            0 => writeln!(out)?,
+            older => writeln!(out, "  ({older} of other versions)")?,
+        }
+    }
+    let bytes = entries.iter().map(|entry| entry.bytes).sum();
+    writeln!(out, "  in all {:>28} of at most {}", Binary(bytes), Binary(limit))?;
+    if files.others > 0 {
+        writeln!(out, "  and {} files that are not the cache's", files.others)?;
+    }
+    let states = entries.iter().filter(|entry| entry.kind == Kind::State);
+    for (at, entry) in states.enumerate() {
+        if at == 0 {
+            writeln!(out, "\n      size      used  canister  what")?;
+        }
+        writeln!(out, "{}", line(folder, entry, &versions))?;
+    }
+    Ok(())
+}
+
+/// Returns the line of a populated canister.
+fn line(folder: &Folder, entry: &Entry, versions: &Versions) -> String {
+    let age = SystemTime::now().duration_since(entry.used).unwrap_or_default();
+    let note = || -> Result<Note> {
+        Ok(serde_json::from_str(&saved_note(&folder.path().join(&entry.name))?)?)
+    };
+    let (canister, content) = match note() {
+        _ if !versions.has(entry) => (String::new(), "of another version".to_owned()),
+        Err(_) => (String::new(), "damaged".to_owned()),
+        Ok(note) => {
+            let canister = note.setup.canister.chars().take(8).collect();
+            (canister, note.setup.prepared.to_string())
+        }
+    };
+    let content = safe_line(&content);
+    let canister = safe_line(&canister);
+    format!("{:>10} {:>9}  {canister:<8}  {content}", Binary(entry.bytes), Age(age))
 }

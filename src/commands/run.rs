@@ -1,4 +1,5 @@
-//! `stablebench run`: a suite from its options to the printed results.
+//! `stablebench run`: a suite from its options to the printed results. `stablebench run all`: every suite
+//! with its defaults.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,9 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow, bail};
 use clap::{ArgMatches, Args, FromArgMatches};
 use sha2::{Digest, Sha256};
+use stablebench_suite::plan::{Ceilings, Plan, Shard};
+use stablebench_suite::{Suite, words};
+use stablebench_suite_builds::NotBuilt;
 
 use super::replica::{check, remember_durations, target};
 use super::spending::agree;
@@ -26,9 +30,6 @@ use crate::results::{
 use crate::runner::{Missing, Runner};
 use crate::suites::{SUITES, matches, normal, title};
 use crate::terminal::{Terminal, note, print, quoted};
-use stablebench_suite::plan::{Ceilings, Plan, Shard};
-use stablebench_suite::{Suite, words};
-use stablebench_suite_builds::NotBuilt;
 
 /// Options of all suites. The command in the results repeats them, and `--resume` compares them, except
 /// for those in the structs that [`repeated`] names.
@@ -572,6 +573,38 @@ fn list_of(plan: &Plan) -> String {
         }
     }
     text
+}
+
+/// The default folder of the results.
+const FOLDER: &str = "stablebench-results";
+
+/// Runs one suite after the other. If one fails, the others still run; an interruption ends all.
+pub fn run_all(matches: &ArgMatches, output: &Output) -> Result<ExitCode> {
+    let run = RunArgs::from_arg_matches(matches)?;
+    let folder = run.output.out.clone().unwrap_or_else(|| PathBuf::from(FOLDER));
+    let mut worst = ExitCode::SUCCESS;
+    let mut failed = Vec::new();
+    for suite in SUITES.iter().copied().filter(|suite| suite.in_all()) {
+        let name = suite.name();
+        output.progress.note(&format!("run {name}"));
+        let defaults = with_run_options(suite.arguments(clap::Command::new(name)));
+        let defaults = defaults.try_get_matches_from([name])?;
+        let out = Some(folder.join(name).with_extension("json"));
+        let mut run = run.clone();
+        run.output.out = out;
+        let ran = Planned::new(suite, &defaults, run, matches)
+            .and_then(|planned| execute(&planned, output));
+        match ran {
+            Ok(code) if code == ExitCode::SUCCESS => {}
+            Ok(code) => worst = code,
+            Err(error) if error.is::<Interrupted>() => return Err(error),
+            Err(error) => failed.push(format!("{name}: {error:#}")),
+        }
+    }
+    if !failed.is_empty() {
+        bail!("{} suites failed:\n{}", failed.len(), failed.join("\n"));
+    }
+    Ok(worst)
 }
 
 #[cfg(test)]

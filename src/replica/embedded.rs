@@ -1,23 +1,33 @@
 //! The embedded replica: canisters run in this process.
+//!
+//! A canister that calls others runs on a subnet:
+//!
+//! ```text
+//!   message ──→ its execution ──→ calls, callbacks, heartbeats, timers ──→ answer, and what is left
+//!               └──────────────── all of it is the cost of the message ────────────────┘
+//! ```
+//!
+//! Cycles that came with a call and stay in the canister that was called are no cost.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use stablebench_replica::cache::Note;
-use stablebench_replica::subnet::Halt;
+use stablebench_replica::subnet::{Call, Executed, Halt, Subnet};
 use stablebench_replica::{
     Difference, Effort, LoadError, Module, Principal, Rules, Settings, SubnetKind,
 };
 
+use super::{
+    Answer, Canister, Copied, Cost, Identity, Inside, Messages, Messaging, Readings, Replica,
+    answer_of, cycles, inside, readings, reject,
+};
+use crate::canisters;
+use crate::interrupt;
 use crate::progress::Progress;
-use crate::{canisters, interrupt};
-
-use super::executed::answer;
-use super::subnet::OnSubnet;
-use super::{Answer, Canister, Copied, Cost, Identity, Messages, Replica};
 
 /// The replica in this process.
 #[derive(Clone, Debug)]
@@ -93,7 +103,7 @@ impl Embedded {
     }
 
     /// Creates a canister, prepares it with `before`, and installs the module.
-    pub fn installed_after(
+    fn installed_after(
         &self,
         wasm: &[u8],
         before: impl FnOnce(&mut stablebench_replica::Canister) -> Result<()>,
@@ -163,7 +173,7 @@ pub fn install_with(
     module: &Module,
     argument: &[u8],
 ) -> Result<Cost> {
-    let installed = answer(canister.install(module, Principal::anonymous(), argument)?);
+    let installed = answer_of(canister.install(module, Principal::anonymous(), argument)?);
     installed.outcome.context("installing failed")?;
     Ok(installed.cost)
 }
@@ -200,21 +210,21 @@ impl Replica for Embedded {
 
 impl Messages for stablebench_replica::Canister {
     fn update(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
-        Ok(answer(self.update(Principal::anonymous(), method, argument)?))
+        Ok(answer_of(self.update(Principal::anonymous(), method, argument)?))
     }
 
     fn measure(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         self.report_readings(stablebench_replica::Readings::Reported);
         let execution = self.update(Principal::anonymous(), method, argument);
         self.report_readings(stablebench_replica::Readings::Ignored);
-        Ok(answer(execution?))
+        Ok(answer_of(execution?))
     }
 
     fn measure_query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         self.report_readings(stablebench_replica::Readings::Reported);
         let execution = Self::query(self, Principal::anonymous(), method, argument);
         self.report_readings(stablebench_replica::Readings::Ignored);
-        Ok(answer(execution?))
+        Ok(answer_of(execution?))
     }
 
     /// Every update makes a new version. Ids of equal canisters are equal, and so are the heaps that
@@ -224,13 +234,13 @@ impl Messages for stablebench_replica::Canister {
     }
 
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
-        Ok(answer(Self::query(self, Principal::anonymous(), method, argument)?))
+        Ok(answer_of(Self::query(self, Principal::anonymous(), method, argument)?))
     }
 
     fn query_all(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         let execution = Self::query_all(self, Principal::anonymous(), method, argument)?;
         // Its counts are not those of an ordinary query.
-        Ok(Answer { cost: Cost::default(), ..answer(execution) })
+        Ok(Answer { cost: Cost::default(), ..answer_of(execution) })
     }
 
     fn copies(&self) -> Option<[Copied; 2]> {
@@ -241,7 +251,7 @@ impl Messages for stablebench_replica::Canister {
         let module = self.module().context("there is no module to upgrade to")?.clone();
         let argument = candid::encode_args(())?;
         let caller = Principal::anonymous();
-        let upgraded = answer(match module.has_enhanced_persistence() {
+        let upgraded = answer_of(match module.has_enhanced_persistence() {
             true => self.upgrade_keeping_heap(&module, caller, &argument)?,
             false => self.upgrade(&module, caller, &argument)?,
         });
@@ -325,10 +335,112 @@ impl Messages for Fork<'_> {
     }
 }
 
+/// Rounds that are executed after an answer, for calls that go on.
+const MAX_ROUNDS: usize = 100;
+
+/// A canister and the subnet on which it runs.
+struct OnSubnet {
+    subnet: Subnet,
+    id: Principal,
+}
+
+impl OnSubnet {
+    /// Adds a canister to a new subnet.
+    fn new(
+        replica: &stablebench_replica::Replica,
+        canister: stablebench_replica::Canister,
+    ) -> Result<Self> {
+        let id = canister.id();
+        let mut subnet = Subnet::new(replica);
+        subnet.set_time(canister.time());
+        subnet.add(canister)?;
+        Ok(Self { subnet, id })
+    }
+
+    fn canister(&self) -> Result<&stablebench_replica::Canister> {
+        self.subnet.canister(&self.id).context("the canister is gone")
+    }
+
+    fn canister_mut(&mut self) -> Result<&mut stablebench_replica::Canister> {
+        self.subnet.canister_mut(&self.id).context("the canister is gone")
+    }
+
+    fn report_readings(&mut self, readings: stablebench_replica::Readings) -> Result<()> {
+        self.canister_mut()?.report_readings(readings);
+        Ok(())
+    }
+}
+
+impl Messages for OnSubnet {
+    fn update(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        let caller = Principal::anonymous();
+        let mut call = self.subnet.update(caller, self.id, method, argument)?;
+        for _ in 0..MAX_ROUNDS {
+            if self.subnet.is_idle() {
+                return Ok(answer_of_call(call));
+            }
+            self.subnet.tick()?;
+            call.executions.append(&mut self.subnet.take_executions());
+        }
+        bail!("{method}: calls go on {MAX_ROUNDS} rounds after the answer")
+    }
+
+    fn measure(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        self.report_readings(stablebench_replica::Readings::Reported)?;
+        let measured = self.update(method, argument);
+        self.report_readings(stablebench_replica::Readings::Ignored)?;
+        measured
+    }
+
+    /// As for a canister that runs by itself.
+    fn call_id(&mut self) -> u64 {
+        self.canister().map_or(0, |canister| canister.version() + 1)
+    }
+
+    fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        Ok(answer_of_call(self.subnet.query(Principal::anonymous(), self.id, method, argument)?))
+    }
+
+    fn query_all(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        let execution = self.canister()?.query_all(Principal::anonymous(), method, argument)?;
+        // Its counts are not those of an ordinary query.
+        Ok(Answer { cost: Cost::default(), ..answer_of(execution) })
+    }
+
+    fn upgrade(&mut self) -> Result<Cost> {
+        Messages::upgrade(self.canister_mut()?)
+    }
+}
+
+impl Canister for OnSubnet {
+    fn fork(&mut self) -> Result<Box<dyn Messages + '_>> {
+        Ok(Box::new(Self { subnet: self.subnet.fork(), id: self.id }))
+    }
+}
+
+/// Converts a call with everything that it caused.
+fn answer_of_call(call: Call) -> Answer {
+    let cost = call.executions.iter().map(cost).reduce(|one, other| one + other);
+    let outcome = call.response.map_err(reject);
+    let readings = match call.executions.as_slice() {
+        [only] => readings(&only.execution),
+        // Those of several executions would not be in one order.
+        _ => Readings::default(),
+    };
+    Answer { outcome, cost: cost.unwrap_or_default(), readings }
+}
+
+fn cost(executed: &Executed) -> Cost {
+    let transmission = u64::try_from(executed.transmission.get()).unwrap_or(u64::MAX);
+    let messaging = Some(Messaging { executions: 1, cycles: transmission });
+    let inside = Inside { messaging, ..inside(&executed.execution) };
+    Cost { cycles: cycles(&executed.execution), inside: Some(inside) }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::{Reject, StableCalls};
     use super::*;
+    use crate::replica::{Reject, StableCalls};
 
     const COUNTER: &str = include_str!("counter.wat");
 
@@ -412,5 +524,90 @@ mod tests {
         let cost = counter().update("count", &[]).unwrap().cost;
         let expected = StableCalls { reads: 1, bytes_read: 1, writes: 1, bytes_written: 1 };
         assert_eq!(cost.inside.unwrap().stable_calls, Some(expected));
+    }
+
+    /// Calls itself, and replies with the total number of its calls.
+    const CALLS_ITSELF: &str = r#"(module
+        (import "ic0" "msg_reply" (func $reply))
+        (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
+        (import "ic0" "canister_self_copy" (func $self (param i32 i32 i32)))
+        (import "ic0" "call_new" (func $new (param i32 i32 i32 i32 i32 i32 i32 i32)))
+        (import "ic0" "call_perform" (func $perform (result i32)))
+        (memory 1) (table 1 funcref) (elem (i32.const 0) $back)
+        (data (i32.const 16) "count")
+        (func $count (i32.store8 (i32.const 32) (i32.add (i32.load8_u (i32.const 32)) (i32.const 1)))
+            (call $append (i32.const 32) (i32.const 1)) (call $reply))
+        (export "canister_update count" (func $count))
+        (export "canister_query look" (func $count))
+        (func $back (param i32) (call $append (i32.const 32) (i32.const 1)) (call $reply))
+        (func (export "canister_update go")
+            (call $self (i32.const 0) (i32.const 0) (i32.const 10))
+            (call $new (i32.const 0) (i32.const 10) (i32.const 16) (i32.const 5)
+                (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))
+            (drop (call $perform))))"#;
+
+    fn canister() -> Box<dyn Canister> {
+        let replica = Embedded::new(Effort::Full, Rules::today(), None, |_| {}).unwrap();
+        replica.install(&wat::parse_str(CALLS_ITSELF).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_message_costs_all_that_it_causes() {
+        let mut canister = canister();
+        let alone = canister.update("count", &[]).unwrap();
+        assert_eq!(alone.outcome, Ok(vec![1]));
+        let messaging = |cost: &Cost| cost.inside.unwrap().messaging.unwrap();
+        assert_eq!(messaging(&alone.cost).executions, 1);
+        let calls = canister.update("go", &[]).unwrap();
+        assert_eq!(calls.outcome, Ok(vec![2]));
+        // The message, the call, the callback.
+        assert_eq!(messaging(&calls.cost).executions, 3);
+        let (called, all) = (alone.cost.inside.unwrap(), calls.cost.inside.unwrap());
+        assert!(all.instructions > called.instructions && all.charge > called.charge);
+        // A call is sent twice, there and back, an ingress message once; both are in the cycles.
+        assert!(messaging(&calls.cost).cycles > messaging(&alone.cost).cycles);
+        assert!(calls.cost.cycles > messaging(&calls.cost).cycles + alone.cost.cycles);
+    }
+
+    /// The canister reads its counter twice; the pages that it touches between cost what they do in a
+    /// canister that runs alone.
+    #[test]
+    fn a_message_without_calls_reports_its_readings() {
+        let reads = CALLS_ITSELF.replace(
+            "(memory 1)",
+            r#"(import "ic0" "performance_counter" (func $counter (param i32) (result i64)))
+               (memory 1)
+               (func (export "canister_update reads")
+                   (drop (call $counter (i32.const 0)))
+                   (i32.store (i32.const 4096) (i32.const 1))
+                   (drop (call $counter (i32.const 0)))
+                   (call $reply))"#,
+        );
+        let replica = Embedded::new(Effort::Full, Rules::today(), None, |_| {}).unwrap();
+        let mut canister = replica.install(&wat::parse_str(reads).unwrap()).unwrap();
+        let Readings(readings) = canister.measure("reads", &[]).unwrap().readings;
+        let [(_, before), (_, after)] = readings.as_slice() else { panic!("{readings:?}") };
+        assert!(after.heap > before.heap);
+        assert!(canister.update("reads", &[]).unwrap().readings.0.is_empty());
+    }
+
+    #[test]
+    fn forks_are_equal_and_leave_the_canister_as_it_is() {
+        let mut canister = canister();
+        canister.update("go", &[]).unwrap();
+        let mut costs = Vec::new();
+        for _ in 0..2 {
+            let mut fork = canister.fork().unwrap();
+            let id = fork.call_id();
+            let went = fork.update("go", &[]).unwrap();
+            assert_eq!(went.outcome, Ok(vec![2]));
+            assert!(fork.call_id() > id);
+            costs.push((id, went.cost));
+        }
+        assert_eq!(costs[0], costs[1]);
+        assert_eq!(canister.query("look", &[]).unwrap().outcome, Ok(vec![2]));
+        let cost = canister.upgrade().unwrap();
+        assert!(cost.cycles > 0);
+        assert_eq!(canister.query_all("look", &[]).unwrap().outcome, Ok(vec![1]));
     }
 }

@@ -1,15 +1,11 @@
 //! Replicas, which run canisters. A suite does not know which replica it runs on.
 //!
 //! ```text
-//!   Replica ── install ──→ Canister ── fork ──→ Messages
+//!   Replica ── install ──→ Canister ── fork ──→ Messages ──→ Answer
 //! ```
 
-pub mod address;
 pub mod ceiling;
-pub mod codes;
-mod copied;
 pub mod embedded;
-pub mod executed;
 #[cfg(any(feature = "network", feature = "pocket-ic"))]
 pub mod lockstep;
 #[cfg(feature = "network")]
@@ -17,21 +13,19 @@ pub mod network;
 pub mod options;
 #[cfg(feature = "pocket-ic")]
 pub mod pocket_ic;
-pub mod proposed;
-pub mod subnet;
-pub mod tally;
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use candid::utils::ArgumentEncoder;
 use candid::{CandidType, Principal, encode_args};
-pub use copied::{Copied, Differing};
+use fixedbitset::FixedBitSet;
 use serde::de::DeserializeOwned;
-pub use stablebench_replica::decoding;
 use stablebench_replica::subnet::Halt;
-pub use stablebench_replica::{Difference, SubnetKind};
+pub use stablebench_replica::{Difference, SubnetKind, decoding};
+use stablebench_replica::{Execution, PageCharges};
 pub use stablebench_suite::cost::{
     Cost, Identity, Inside, Messaging, PageCosts, StableCalls, TouchedPages,
 };
@@ -287,4 +281,247 @@ where
     let answer = decoding::decode_one::<stablebench_protocol::Result<T>>(&bytes)
         .with_context(|| format!("the reply to {method} has another type than expected"))?;
     answer.with_context(|| method.to_owned())
+}
+
+/// Pages of 4 KiB in which two canisters differ.
+#[derive(Clone, Default)]
+pub struct Differing {
+    /// True if the sizes of their memories differ.
+    pub sizes: bool,
+    pub heap: FixedBitSet,
+    pub stable: FixedBitSet,
+}
+
+impl Differing {
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.sizes <= other.sizes
+            && self.heap.is_subset(&other.heap)
+            && self.stable.is_subset(&other.stable)
+    }
+
+    pub fn union_with(&mut self, other: &Self) {
+        self.sizes |= other.sizes;
+        self.heap.union_with(&other.heap);
+        self.stable.union_with(&other.stable);
+    }
+}
+
+/// A copy of a canister. It remembers which stable pages its queries read.
+pub struct Copied {
+    canister: stablebench_replica::Canister,
+    read: FixedBitSet,
+}
+
+impl Copied {
+    /// Empties the heap as an upgrade does that skips `canister_pre_upgrade`: what remains is in
+    /// stable memory.
+    pub fn empty_heap(&mut self) -> Result<()> {
+        let module = self.canister.module().context("there is no module")?.clone();
+        let (caller, argument) = (Principal::anonymous(), encode_args(())?);
+        let upgraded = self.canister.upgrade_without_pre_upgrade(&module, caller, &argument)?;
+        answer_of(upgraded).outcome.context("upgrading failed").map(drop)
+    }
+
+    /// Returns the stable pages that queries have read since the last call.
+    pub fn take_read(&mut self) -> FixedBitSet {
+        std::mem::take(&mut self.read)
+    }
+
+    /// Returns the pages that differ from those of another copy, or `None` if the two differ in
+    /// more than pages.
+    pub fn differing(&self, other: &Self) -> Result<Option<Differing>> {
+        let differing = self.canister.differing_pages(&other.canister)?;
+        Ok(differing.map(|pages| {
+            let [mut heap, mut stable] = [FixedBitSet::new(), FixedBitSet::new()];
+            insert(&mut heap, pages.heap);
+            insert(&mut stable, pages.stable);
+            Differing { sizes: pages.size, heap, stable }
+        }))
+    }
+}
+
+fn insert(pages: &mut FixedBitSet, ranges: Vec<Range<usize>>) {
+    for range in ranges {
+        pages.grow(range.end);
+        pages.insert_range(range);
+    }
+}
+
+impl From<stablebench_replica::Canister> for Copied {
+    fn from(canister: stablebench_replica::Canister) -> Self {
+        Self { canister, read: FixedBitSet::new() }
+    }
+}
+
+impl Messages for Copied {
+    fn update(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        Messages::update(&mut self.canister, method, argument)
+    }
+
+    fn call_id(&mut self) -> u64 {
+        Messages::call_id(&mut self.canister)
+    }
+
+    fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
+        let caller = Principal::anonymous();
+        let mut execution = self.canister.query(caller, method, argument)?;
+        insert(&mut self.read, std::mem::take(&mut execution.stable_pages));
+        Ok(answer_of(execution))
+    }
+
+    fn upgrade(&mut self) -> Result<Cost> {
+        Messages::upgrade(&mut self.canister)
+    }
+}
+
+/// Converts an execution on the embedded replica.
+pub fn answer_of(execution: Execution) -> Answer {
+    let cost = Cost { cycles: cycles(&execution), inside: Some(inside(&execution)) };
+    let readings = readings(&execution);
+    Answer { outcome: execution.outcome.map_err(reject), cost, readings }
+}
+
+/// Returns the readings of the counter by a canister that reports them.
+pub fn readings(execution: &Execution) -> Readings {
+    let noted = execution.readings.iter();
+    Readings(noted.map(|noted| (noted.used.get(), page_costs(&noted.pages))).collect())
+}
+
+/// Converts a reject.
+pub fn reject(reject: stablebench_replica::Reject) -> Reject {
+    Reject { code: reject.code.name().to_owned(), message: reject.message }
+}
+
+/// Returns the cycles that an execution cost.
+pub fn cycles(execution: &Execution) -> u64 {
+    u64::try_from(execution.cycles.get()).unwrap_or(u64::MAX)
+}
+
+/// Returns the details of an execution.
+pub fn inside(execution: &Execution) -> Inside {
+    let calls = execution.stable_calls;
+    Inside {
+        instructions: execution.instructions.get(),
+        charge: execution.charge.get(),
+        heap_pages_changed: execution.memory.heap_changed.get(),
+        stable_pages_accessed: execution.memory.stable_accessed.get(),
+        stable_pages_written: execution.memory.stable_written.get(),
+        stable_calls: Some(StableCalls {
+            reads: calls.reads,
+            bytes_read: calls.bytes_read.get(),
+            writes: calls.writes,
+            bytes_written: calls.bytes_written.get(),
+        }),
+        pages: Some(page_costs(&execution.pages)),
+        messaging: None,
+    }
+}
+
+fn page_costs(pages: &PageCharges) -> PageCosts {
+    PageCosts {
+        heap: pages.heap.get(),
+        stable: pages.stable.get(),
+        touched: pages.touched.map(|touched| TouchedPages {
+            heap: touched.heap.get(),
+            heap_written: touched.heap_written.get(),
+            stable: touched.stable.get(),
+            stable_written: touched.stable_written.get(),
+        }),
+    }
+}
+
+/// All codes. Source: `ErrorCode` of the `pocket-ic` crate 16, whose names the replica's are.
+const CODES: [(u32, &str); 62] = [
+    (101, "SubnetOversubscribed"),
+    (102, "MaxNumberOfCanistersReached"),
+    (201, "CanisterQueueFull"),
+    (202, "IngressMessageTimeout"),
+    (203, "CanisterQueueNotEmpty"),
+    (204, "IngressHistoryFull"),
+    (205, "CanisterIdAlreadyExists"),
+    (206, "StopCanisterRequestTimeout"),
+    (207, "CanisterOutOfCycles"),
+    (208, "CertifiedStateUnavailable"),
+    (209, "CanisterInstallCodeRateLimited"),
+    (210, "CanisterHeapDeltaRateLimited"),
+    (211, "SubnetCoolingDown"),
+    (301, "CanisterNotFound"),
+    (305, "CanisterSnapshotNotFound"),
+    (402, "InsufficientMemoryAllocation"),
+    (403, "InsufficientCyclesForCreateCanister"),
+    (404, "SubnetNotFound"),
+    (405, "CanisterNotHostedBySubnet"),
+    (406, "CanisterRejectedMessage"),
+    (407, "UnknownManagementMessage"),
+    (408, "InvalidManagementPayload"),
+    (409, "CanisterSnapshotImmutable"),
+    (410, "InvalidSubnetAdmin"),
+    (502, "CanisterTrapped"),
+    (503, "CanisterCalledTrap"),
+    (504, "CanisterContractViolation"),
+    (505, "CanisterInvalidWasm"),
+    (506, "CanisterDidNotReply"),
+    (507, "CanisterOutOfMemory"),
+    (508, "CanisterStopped"),
+    (509, "CanisterStopping"),
+    (510, "CanisterNotStopped"),
+    (511, "CanisterStoppingCancelled"),
+    (512, "CanisterInvalidController"),
+    (513, "CanisterFunctionNotFound"),
+    (514, "CanisterNonEmpty"),
+    (517, "QueryCallGraphLoopDetected"),
+    (520, "InsufficientCyclesInCall"),
+    (521, "CanisterWasmEngineError"),
+    (522, "CanisterInstructionLimitExceeded"),
+    (524, "CanisterMemoryAccessLimitExceeded"),
+    (525, "QueryCallGraphTooDeep"),
+    (526, "QueryCallGraphTotalInstructionLimitExceeded"),
+    (527, "CompositeQueryCalledInReplicatedMode"),
+    (528, "QueryTimeLimitExceeded"),
+    (529, "QueryCallGraphInternal"),
+    (530, "InsufficientCyclesInComputeAllocation"),
+    (531, "InsufficientCyclesInMemoryAllocation"),
+    (532, "InsufficientCyclesInMemoryGrow"),
+    (533, "ReservedCyclesLimitExceededInMemoryAllocation"),
+    (534, "ReservedCyclesLimitExceededInMemoryGrow"),
+    (535, "InsufficientCyclesInMessageMemoryGrow"),
+    (536, "CanisterMethodNotFound"),
+    (537, "CanisterWasmModuleNotFound"),
+    (538, "CanisterAlreadyInstalled"),
+    (539, "CanisterWasmMemoryLimitExceeded"),
+    (540, "ReservedCyclesLimitIsTooLow"),
+    (541, "CanisterInvalidControllerOrSubnetAdmin"),
+    (542, "CanisterStatusAccessDenied"),
+    (601, "DeadlineExpired"),
+    (602, "ResponseDropped"),
+];
+
+/// Returns the name of a code.
+pub fn name_of_code(number: u32) -> Option<&'static str> {
+    CODES.iter().find(|(code, _)| *code == number).map(|(_, name)| *name)
+}
+
+/// Returns the code of a reject with this name, such as `IC0522`.
+pub fn ic_code(name: &str) -> Option<String> {
+    let (number, _) = CODES.iter().find(|(_, known)| *known == name)?;
+    Some(format!("IC{number:04}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted() {
+        assert!(CODES.is_sorted_by(|(one, _), (next, _)| one < next));
+    }
+
+    #[cfg(feature = "pocket-ic")]
+    #[test]
+    fn the_table_equals_that_of_pocket_ic() {
+        for number in 0..1_000 {
+            let known = pocket_ic_16::ErrorCode::try_from(u64::from(number)).ok();
+            assert_eq!(name_of_code(number), known.map(|code| format!("{code:?}")).as_deref());
+        }
+    }
 }

@@ -7,14 +7,13 @@ use anyhow::{Context, Result, bail};
 use stablebench_protocol::{Description, Digest, Part};
 use stablebench_workload::Model;
 
-use super::observed::At;
-use super::rest::Left;
-use super::seen::KnownContent;
-use super::step::{Relation, Subject};
+use super::ranges::KnownContent;
+use super::step::{At, Relation, Subject};
 use super::wire::Purpose;
 use super::{Runner, interrupt, lock, refused, wire};
 use crate::cache::{Digests, Prepared, Setup};
 use crate::durations;
+use crate::durations::Left;
 use crate::progress;
 use crate::replica::Canister;
 use crate::replica::ceiling::{Below, Exceeded};

@@ -2,27 +2,19 @@
 //!
 //! ```text
 //!   Runner ── keeps results, hands fixtures to threads
-//!     ├─ rest.rs         the time until the run ends
 //!     └─ fixture.rs      one canister: install, populate, its steps in order
 //!         ├─ step.rs         one step: its messages, and what they must find
-//!         │   ├─ observed.rs     a step whose results no model knows
 //!         │   ├─ wire.rs         the methods of our canisters
 //!         │   ├─ spread.rs       the costs of single operations
-//!         │   ├─ seen.rs         contents that were read back before
 //!         │   └─ ranges.rs       what a step can have changed
-//!         ├─ capacity.rs     forks until a message is full
-//!         └─ upgrade.rs      upgrades, and the size at which one fails
+//!         └─ capacity.rs     upgrades, and forks until one fails or a message is full
 //! ```
 
 mod capacity;
 mod fixture;
-mod observed;
 mod ranges;
-pub mod rest;
-mod seen;
 mod spread;
 mod step;
-mod upgrade;
 pub mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -32,10 +24,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use stablebench_protocol::{Engine, Error};
 
-use self::rest::{Expected, Rest};
 use crate::cache::Cache;
 use crate::canisters::Built;
-use crate::durations;
+use crate::durations::{self, Expected, Rest};
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::replica::ceiling::Ceiling;
@@ -176,7 +167,7 @@ impl<'a> Runner<'a> {
         ordered.sort_by_key(|fixture| std::cmp::Reverse(duration(fixture)));
         let expected: Vec<_> = ordered.iter().map(|fixture| self.expected(fixture)).collect();
         let rest = Arc::new(Rest::new("fixture", &expected, jobs));
-        let with_seconds = ordered.into_iter().zip(rest::seconds(&expected));
+        let with_seconds = ordered.into_iter().zip(durations::seconds(&expected));
         let waiting: Mutex<VecDeque<_>> = Mutex::new(with_seconds.collect());
         let left = rest.left();
         if matches!(self.progress, Progress::Lines) && left.time.is_some_and(|time| time > LONG) {

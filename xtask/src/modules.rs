@@ -24,8 +24,6 @@ macro_rules! module_of {
     };
 }
 
-#[path = "../../src/canisters/gzip.rs"]
-mod gzip;
 #[path = "../../src/canisters/list.rs"]
 #[allow(dead_code, reason = "the program uses the rest")]
 mod list;
@@ -44,9 +42,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use self::gzip::{deployable, hash, plain};
 use self::list::{Origin, Package, SOURCES, Source};
-use self::recorded::{RECORD, Record, Recorded, hash_of_files};
+use self::recorded::{RECORD, Record, Recorded, deployable, hash, hash_of_files, plain};
 use self::toolchain::{ensure_target, isolate, own, own_paths, remapped_paths};
 use super::note;
 

@@ -2,7 +2,6 @@
 
 mod costs;
 mod steps;
-mod tree;
 
 use std::io::{ErrorKind, Write};
 use std::num::NonZeroU32;
@@ -17,25 +16,24 @@ use stablebench_replica::{
 
 use self::costs::{Row, describe, functions, sequence};
 use self::steps::{Action, Step, Steps};
-use super::environment::{Environment, EnvironmentArgs};
-use super::interface::{Interface, Method};
-use super::names::Names;
+use super::interface::{Interface, Method, Names};
 use super::replica::embedded_with;
 use super::subnet::{
-    Chosen, Followed, InstallArgs, Loaded, Message, check_size, follow, load, save, upgrade,
+    Chosen, Environment, EnvironmentArgs, Followed, InstallArgs, Loaded, Message, check_size,
+    follow, load, save, upgrade,
 };
 use crate::canisters;
 use crate::interrupt;
 use crate::progress::{Output, Progress};
+use crate::replica::ceiling::heap_warning;
 use crate::replica::embedded::Embedded;
-use crate::replica::executed::inside;
+use crate::replica::inside;
 use crate::replica::options::ReplicaArgs;
-use crate::replica::proposed::heap_warning;
 use crate::report::number::Grouped;
 use crate::saving::lock;
 use crate::terminal::{safe, safe_line};
 
-pub use self::tree::tree;
+pub use self::costs::tree;
 
 #[derive(Debug, Args)]
 pub struct CallArgs {

@@ -1,21 +1,32 @@
 //! `stablebench profile`: the instructions of a case, or of a call, by function.
-
-mod call;
-mod case;
-mod choice;
+//!
+//! A case is written as `SUITE/SECTION/NAME/COLUMN`. Case does not matter, nor do characters that
+//! are neither letters nor digits; digits need not be grouped.
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use stablebench_replica::Canister;
+use stablebench_replica::subnet::Subnet;
+use stablebench_suite::Suite;
+use stablebench_suite::plan::{Details, Measures, Plan};
 
+use super::call::{note, tree};
+use super::interface::{Argument, Names};
 use super::replica::embedded;
-use super::subnet::InstallArgs;
+use super::run::{Planned, empty, needed};
+use super::subnet::{self, Environment, InstallArgs, Loaded, Message, check_size, follow, load};
+use crate::cache::Cache;
+use crate::closest::closest_by;
 use crate::interrupt;
-use crate::profile::{self, Flame, Heading};
+use crate::profile::{self, Flame, Heading, Profiler, compare, of_executions};
 use crate::progress::{Output, Progress};
+use crate::replica::embedded::Embedded;
 use crate::replica::options::ReplicaArgs;
 use crate::report::number::{Factor, Grouped};
-use crate::results::{check_writable, save_text};
+use crate::results::{Measured, Outcome, check_writable, save_text};
+use crate::runner::Runner;
+use crate::suites::{SUITES, normal, title};
 use crate::terminal::{Terminal, print, quoted, safe_line};
 
 #[derive(Debug, clap::Args)]
@@ -104,7 +115,7 @@ enum Shown {
 /// Profiles a case or a call.
 pub fn profile(args: &ProfileArgs, output: &Output) -> Result<()> {
     if args.list {
-        return print(&choice::list(args)?);
+        return print(&list(args)?);
     }
     // Report a file that cannot be written before profiling.
     let format = format(args)?;
@@ -133,19 +144,19 @@ pub fn profile(args: &ProfileArgs, output: &Output) -> Result<()> {
 fn shown(args: &ProfileArgs, progress: &Progress) -> Result<Shown> {
     if let Some(wasm) = &args.wasm {
         let (replica, _) = embedded(&args.replica, progress)?;
-        return call::call(args, wasm, &replica, progress).map(Shown::One);
+        return of_call(args, wasm, &replica, progress).map(Shown::One);
     }
     if let Some(word) = args.install.words().first() {
         bail!("{word} is for a call of a canister: --wasm FILE --call METHOD");
     }
     // Check all cases before anything is built.
     let case = args.case.as_deref().unwrap_or_default();
-    let first = choice::choose(args, case)?;
-    let second = args.diff.as_deref().map(|case| choice::choose(args, case)).transpose()?;
+    let first = choose(args, case)?;
+    let second = args.diff.as_deref().map(|case| choose(args, case)).transpose()?;
     interrupt::listen()?;
     let (replica, cache) = embedded(&args.replica, progress)?;
     let found = |chosen| -> Result<Found> {
-        case::profile(chosen, args.whole_message, &replica, cache.as_ref(), progress)
+        of_case(chosen, args.whole_message, &replica, cache.as_ref(), progress)
     };
     let before = found(first)?;
     Ok(match second {
@@ -276,3 +287,294 @@ impl Found {
 fn of<T>(result: Result<T>, title: &str) -> Result<T> {
     result.with_context(|| title.to_owned())
 }
+
+/// A case, and a plan that measures nothing else.
+struct Chosen {
+    title: String,
+    section: String,
+    name: String,
+    configuration: String,
+    planned: Planned,
+}
+
+/// The place of a case in a plan.
+struct Place {
+    fixture: usize,
+    step: usize,
+    section: String,
+    name: String,
+    configuration: String,
+}
+
+/// Returns the case with the name `text`.
+///
+/// # Errors
+///
+/// If there is none; the message lists similar ones. If it cannot be profiled.
+fn choose(args: &ProfileArgs, text: &str) -> Result<Chosen> {
+    let mut parts = text.trim_matches('/').split('/');
+    let suite = suite(parts.next().unwrap_or_default())?;
+    let section = parts.next().unwrap_or_default();
+    let planned = planned(args, suite, section, parts.next().unwrap_or_default())?;
+    let places = places(&planned.plan);
+    let wanted = normal(text);
+    let titles: Vec<String> = places.iter().map(|place| place.title(suite)).collect();
+    let at = titles.iter().position(|title| normal(title) == wanted);
+    let Some(place) = at.and_then(|at| places.into_iter().nth(at)) else {
+        let titles = closest_by(&wanted, &titles, normal);
+        let options = args.options.join(" ");
+        let (with, list) = match options.as_str() {
+            "" => (String::new(), String::new()),
+            options => (format!(" with {options}"), format!(" -- {options}")),
+        };
+        bail!(
+            "there is no case {text}{with}; the nearest are\n{}stablebench profile --list {}{list} \
+             prints all",
+            titles.iter().map(|title| format!("  {title}\n")).collect::<String>(),
+            suite.name()
+        );
+    };
+    let title = place.title(suite);
+    let Place { section, name, configuration: column, .. } = &place;
+    let (section, name, column) = (section.clone(), name.clone(), column.clone());
+    let planned = only(planned, &place).with_context(|| title.clone())?;
+    Ok(Chosen { title, section, name, configuration: column, planned })
+}
+
+/// Returns a line for each case that begins with the chosen text.
+fn list(args: &ProfileArgs) -> Result<String> {
+    let wanted = args.case.as_deref().unwrap_or_default();
+    let mut parts = wanted.trim_matches('/').split('/');
+    let only = parts.next().filter(|name| !name.is_empty()).map(suite).transpose()?;
+    let section = parts.next().unwrap_or_default();
+    let mut text = String::new();
+    for suite in SUITES {
+        if only.is_some_and(|only| only.name() != suite.name()) {
+            continue;
+        }
+        let places = places(&planned(args, suite, section, "")?.plan);
+        for title in places.iter().map(|place| place.title(suite)) {
+            if normal(&title).starts_with(&normal(wanted)) {
+                text += &format!("{title}\n");
+            }
+        }
+    }
+    if text.is_empty() {
+        bail!("no case begins with {wanted}");
+    }
+    Ok(text)
+}
+
+fn suite(name: &str) -> Result<&'static dyn Suite> {
+    let found = SUITES.iter().find(|suite| normal(suite.name()) == normal(name));
+    found.copied().with_context(|| {
+        let names: Vec<&str> = SUITES.iter().map(|suite| suite.name()).collect();
+        format!(
+            "there is no suite {name}; a case is SUITE/SECTION/NAME/COLUMN, and the suites are {}",
+            names.join(", ")
+        )
+    })
+}
+
+/// Returns the suite's plan with the chosen options, and those that are needed for the case.
+fn planned(
+    args: &ProfileArgs,
+    suite: &'static dyn Suite,
+    section: &str,
+    name: &str,
+) -> Result<Planned> {
+    let mut words = suite.options_of_case(&normal(section), &normal(name), &args.options);
+    words.extend(args.rows.map(|rows| format!("--rows={rows}")));
+    words.extend(args.seed.map(|seed| format!("--seed={seed}")));
+    words.extend(args.options.iter().cloned());
+    Planned::of(suite, &words)
+}
+
+fn places(plan: &Plan) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (fixture, of) in plan.fixtures.iter().enumerate() {
+        for (step, case) in of.steps.iter().enumerate() {
+            if let Some((section, name)) = case.row() {
+                places.push(Place {
+                    fixture,
+                    step,
+                    section: section.to_owned(),
+                    name: name.to_owned(),
+                    configuration: of.configuration.key.clone(),
+                });
+            }
+        }
+    }
+    places
+}
+
+impl Place {
+    fn title(&self, suite: &dyn Suite) -> String {
+        title(suite, &self.section, &self.name, &self.configuration)
+    }
+}
+
+/// Returns the plan without everything that the case does not need.
+fn only(planned: Planned, place: &Place) -> Result<Planned> {
+    let Planned { suite, args, command, mut plan } = planned;
+    let mut fixture = plan.fixtures.swap_remove(place.fixture);
+    fixture.retain(|at, _| at == place.step);
+    for step in &mut fixture.steps {
+        step.details = Details::default();
+    }
+    if fixture.steps.last().is_some_and(|step| matches!(step.measures, Measures::Capacity(_))) {
+        bail!("a search for a capacity has many messages, none of which is the case");
+    }
+    if let Some(step) = fixture.steps.last()
+        && step.job.choose(step.operations, args.seed)?.observer().is_some()
+    {
+        bail!(
+            "a transaction is many measurements, one for each statement; profile a call of the \
+             canister instead: stablebench profile --wasm bench.wasm --call sql '(\"SELECT 1\", vec {{}})'"
+        );
+    }
+    // The functions in which instructions are spent do not depend on what is read back afterwards.
+    let plan = Plan { check_around: true, ..Plan::new(plan.suite, vec![fixture]) };
+    Ok(Planned { suite, args, command, plan })
+}
+
+/// Profiles the case, measured as its suite does it.
+fn of_case(
+    chosen: Chosen,
+    whole: bool,
+    replica: &Embedded,
+    cache: Option<&Cache>,
+    progress: &Progress,
+) -> Result<Found> {
+    let title = chosen.title.clone();
+    of(profiled_case(chosen, whole, replica, cache, progress), &title)
+}
+
+fn profiled_case(
+    chosen: Chosen,
+    whole: bool,
+    replica: &Embedded,
+    cache: Option<&Cache>,
+    progress: &Progress,
+) -> Result<Found> {
+    let Chosen { title, section, name, configuration: column, planned } = chosen;
+    let (built, missing) = needed(&planned.plan, progress)?;
+    let profiler = Profiler::new(replica.clone(), whole);
+    let results = empty(&planned, &profiler, &built);
+    let runner = Runner::new(&profiler, &built, &planned.plan, progress, None, results)?
+        .with_cache(cache)
+        .with_missing(missing);
+    runner.run(1)?;
+    let results = runner.results();
+    let measured = match results.case(&section, &name, &column).map(|case| &case.outcome) {
+        Some(Outcome::Measured(measured)) => measured,
+        Some(Outcome::NotApplicable { reason }) => bail!("it is not applicable: {reason}"),
+        Some(Outcome::Failed { reason }) => bail!("it failed: {reason}"),
+        None => bail!("it was not measured"),
+    };
+    let flame = profiler.flame();
+    let (counted, charged) = expected(measured, whole);
+    if (flame.instructions, flame.all()) != (counted, charged) {
+        bail!(
+            "the profile has {} of {counted} instructions, {} of {charged} with heap pages: this \
+             is a bug",
+            flame.instructions,
+            flame.all()
+        );
+    }
+    Ok(Found { title, flame: Box::new(flame), tree: None, failed: None })
+}
+
+/// Returns the instructions that the profile must contain, without and with those for heap pages.
+fn expected(measured: &Measured, whole: bool) -> (u64, u64) {
+    let inside = measured.detail.as_ref().and_then(|detail| detail.cost.inside);
+    match inside.filter(|_| whole) {
+        Some(inside) => (inside.instructions, inside.charge),
+        None => (measured.instructions, measured.instructions),
+    }
+}
+
+/// Profiles a call of any canister with everything that it causes. The call is executed on two equal
+/// subnets, of which one profiles. Both must give the same answer and the same executions at the same
+/// cost.
+fn of_call(
+    args: &ProfileArgs,
+    wasm: &Path,
+    replica: &Embedded,
+    progress: &Progress,
+) -> Result<Found> {
+    let words = args.call.as_deref().unwrap_or_default();
+    let name = wasm.display().to_string();
+    let chosen = subnet::Chosen {
+        canister: &name,
+        with: &args.with,
+        state: args.state.as_deref(),
+        install: &args.install,
+    };
+    let Loaded { subnet: mut profiled, callee, interface, names, .. } =
+        load(chosen, &Environment::default(), replica, progress)?;
+    let canister = profiled.canister(&callee).context("the canister is gone")?;
+    let module = canister.module().context("the canister has no module")?;
+    let Some(method) = words.first() else {
+        bail!("name a method of the canister: --call METHOD; {}", interface.methods("", module));
+    };
+    let title = format!("{method} of {name}");
+    let method = interface.method(method, module)?;
+    let mut argument = words.get(1).cloned().map(Argument::Text);
+    argument.iter_mut().try_for_each(|argument| argument.fill(&names))?;
+    let argument = method.encode(argument.as_ref())?;
+    check_size(&argument, module.rules(), &method.name)?;
+    let normal = profiled.fork();
+    profiled.set_profiling(true);
+    let message =
+        Message { callee, method: &method.name, argument: &argument, query: method.query };
+    let notes = Notes { names: &names, output: args.show_canister_output, progress };
+    of(profiled_call(normal, profiled, message, &title, notes), &title)
+}
+
+/// Options for showing the output of canisters.
+#[derive(Clone, Copy)]
+struct Notes<'a> {
+    names: &'a Names,
+    output: bool,
+    progress: &'a Progress,
+}
+
+fn profiled_call(
+    mut normal: Subnet,
+    mut profiled: Subnet,
+    message: Message<'_>,
+    title: &str,
+    Notes { names, output, progress }: Notes<'_>,
+) -> Result<Found> {
+    let expected = follow(&mut normal, message)?;
+    let followed = follow(&mut profiled, message)?;
+    followed.note(progress);
+    compare(&expected.call.executions, &followed.call.executions)?;
+    let balances = |subnet: &Subnet| subnet.canisters().map(Canister::balance).collect::<Vec<_>>();
+    ensure!(
+        expected.call.response == followed.call.response
+            && balances(&normal) == balances(&profiled),
+        "the profiled call has another answer, or other balances: this is a bug"
+    );
+    let executions = &followed.call.executions;
+    note(executions, output || followed.call.response.is_err(), names, progress);
+    let mut failed = None;
+    if let Err(reject) = &followed.call.response {
+        let first = followed.first(message.method);
+        if first.is_none_or(|first| first.execution.instructions.get() == 0) {
+            return Err(anyhow!("{reject}"));
+        }
+        // The profile up to the failure is valid.
+        failed = Some(match executions.len() {
+            1 => format!("the call failed; the profile ends there: {reject}"),
+            _ => format!("the call failed: {reject}"),
+        });
+    }
+    let tree = (executions.len() > 1).then(|| tree(executions));
+    let flame = Box::new(of_executions(executions)?);
+    Ok(Found { title: safe_line(title).into_owned(), flame, tree, failed })
+}
+
+#[cfg(test)]
+mod tests;

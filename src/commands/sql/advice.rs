@@ -12,7 +12,7 @@ use std::fmt::Write;
 use anyhow::{Context, Result, bail};
 use stablebench_suite_sql::{Answer, Counters, Value, split};
 
-use super::import::quoted;
+use super::dump::quoted;
 use super::print::{self, PlanLine};
 use super::session::{Bound, Executed, Session, execute, rows};
 use super::text::shortened;

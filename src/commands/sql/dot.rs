@@ -9,8 +9,7 @@ use stablebench_replica::Rules;
 use stablebench_suite::engines::Configuration;
 use stablebench_suite_sql::Value;
 
-use super::dump::{copy, parts};
-use super::import::import;
+use super::dump::{copy, import, parts};
 use super::print::{self, Mode};
 use super::session::Session;
 use super::state::{Costs, State};

@@ -1,4 +1,5 @@
-//! The content of a database as SQL, and copying it to an engine whose database is no file.
+//! The content of a database as SQL, copying it to an engine whose database is no file, and `.import`: the
+//! rows of a CSV file, many to a message.
 //!
 //! ```text
 //!   CREATE TABLE ─→ rows ─→ CREATE INDEX, TRIGGER, VIEW
@@ -7,12 +8,16 @@
 //! The rows of a table come after those that they refer to, since a library with transactions of its
 //! own checks foreign keys always. A value that does not fit a message is read and sent in pieces.
 
+use std::io::Read as _;
+use std::path::Path;
+
 use anyhow::{Context, Result, bail};
 use stablebench_suite_sql::Value;
 
-use super::import::quoted;
 use super::print;
 use super::session::{Bound, KEEP, Session, TooLarge};
+use super::text::name;
+use crate::progress::Progress;
 use crate::report::number::Binary;
 use crate::terminal::safe;
 
@@ -402,6 +407,104 @@ fn literal(value: &Value) -> String {
         Value::TextBytes(bytes) => text(bytes),
         other => print::text(other),
     }
+}
+
+/// The rows of a message, and the bytes of their values, at most.
+const IMPORTED_ROWS: u64 = 20_000;
+const IMPORTED_BYTES: usize = 1 << 20;
+/// A row after the last one. Where a quote has no end, it is a part of the last value instead.
+const END: &str = "\u{1}end\u{1}";
+
+/// Inserts the rows of a CSV file into a table. A new table gets its columns from the first line. The
+/// file is read in parts. Returns the number of rows.
+///
+/// # Errors
+///
+/// If the file is no CSV, a row does not fit, or SQLite refuses one: the rows of earlier messages stay.
+pub fn import(session: &mut Session, path: &Path, table: &str, progress: &Progress) -> Result<u64> {
+    let shown = name(path);
+    let file =
+        stablebench_replica::files::open(path).with_context(|| format!("cannot read {shown}"))?;
+    let size = file.metadata().map_or(0, |metadata| metadata.len());
+    let end = format!("\n{END}\n");
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(std::io::BufReader::new(file).chain(end.as_bytes()));
+    let mut record = csv::StringRecord::new();
+    let known = session.rows_of(
+        "SELECT count(*) FROM pragma_table_info(?1)",
+        vec![Value::Text(table.to_owned())],
+    )?;
+    let columns = match known.first().and_then(|row| row.first()) {
+        Some(Value::Integer(columns)) if *columns > 0 => *columns as usize,
+        _ => {
+            reader.read_record(&mut record).with_context(|| shown.clone())?;
+            if record.iter().eq([END]) {
+                bail!("{shown} is empty");
+            }
+            closed(&record).with_context(|| shown.clone())?;
+            let names: Vec<String> =
+                record.iter().map(|column| format!("{} TEXT", quoted(column))).collect();
+            let create = format!("CREATE TABLE {}({})", quoted(table), names.join(", "));
+            execute(session, &[create.as_str().into()])?;
+            record.len()
+        }
+    };
+    // One statement for all rows of a message takes a third of the time of one for each.
+    let values: Vec<String> = (0..columns).map(|place| format!("value ->> {place}")).collect();
+    let insert =
+        format!("INSERT INTO {} SELECT {} FROM json_each(?1)", quoted(table), values.join(", "));
+    let step = progress.step(&format!("importing {shown}"), "bytes", size);
+    let (mut rows, mut waiting) = (0_u64, 0);
+    let mut json = String::new();
+    loop {
+        reader
+            .read_record(&mut record)
+            .with_context(|| format!("{shown}, after row {}", rows + waiting))?;
+        let more = !record.iter().eq([END]);
+        if more {
+            closed(&record).with_context(|| shown.clone())?;
+            if record.len() != columns {
+                let line = record.position().map_or(0, csv::Position::line);
+                bail!(
+                    "{shown}, line {line}: {} values, and the table has {columns} columns",
+                    record.len()
+                );
+            }
+            json.push(if waiting == 0 { '[' } else { ',' });
+            json += &crate::terminal::json(&record.iter().collect::<Vec<_>>())?;
+            waiting += 1;
+        }
+        if waiting > 0 && (!more || waiting == IMPORTED_ROWS || json.len() > IMPORTED_BYTES) {
+            json.push(']');
+            let parameters = vec![Value::Text(std::mem::take(&mut json))];
+            execute(session, &[Bound { text: insert.clone(), parameters }])
+                .with_context(|| format!("{shown}, rows {} to {}", rows + 1, rows + waiting))?;
+            rows += waiting;
+            waiting = 0;
+            step.at(reader.position().byte(), "");
+        }
+        if !more {
+            break;
+        }
+    }
+    step.done("");
+    Ok(rows)
+}
+
+/// Fails if a quote in the row has no end.
+fn closed(record: &csv::StringRecord) -> Result<()> {
+    let line = record.position().map_or(0, csv::Position::line);
+    match record.iter().next_back().is_some_and(|value| value.ends_with(&format!("\n{END}\n"))) {
+        true => bail!("a quote in the row of line {line} has no end"),
+        false => Ok(()),
+    }
+}
+
+/// Returns a name as an identifier of SQL.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 #[cfg(test)]

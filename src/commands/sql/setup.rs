@@ -15,8 +15,7 @@ use stablebench_suite::engines::Configuration;
 use stablebench_suite_sql::script::{FILES, check_database};
 
 use super::SqlArgs;
-use super::dump::copy;
-use super::import::import;
+use super::dump::{copy, import};
 use super::session::{Bound, Session};
 use super::text::{Item, Kind, items, name, read, shortened, words};
 use crate::cache::{Cache, Prepared, Setup};
@@ -35,12 +34,8 @@ const MAX_DATABASE: u64 = 8 << 30;
 const STATEMENTS: usize = 500;
 const BYTES: usize = 1 << 20;
 /// The sources that decide what a prepared database is.
-const SOURCES: [&str; 4] = [
-    include_str!("setup.rs"),
-    include_str!("session.rs"),
-    include_str!("import.rs"),
-    include_str!("dump.rs"),
-];
+const SOURCES: [&str; 3] =
+    [include_str!("setup.rs"), include_str!("session.rs"), include_str!("dump.rs")];
 
 /// What prepares a database.
 struct Sources<'a> {

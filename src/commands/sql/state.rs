@@ -2,21 +2,23 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{Builder, JoinHandle};
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use stablebench_suite_sql::split::{self, Control};
 use stablebench_suite_sql::{Answer, Value};
 
 use super::SqlArgs;
 use super::advice::{self, Observed};
-use super::echo::WithoutSigns;
-use super::later::later;
 use super::print::{self, Mode, PlanLine, StatementCost};
 use super::session::{Bound, Executed, Session};
 use super::text::{note_of, positional, shortened};
+use crate::durations::NOTABLE;
 use crate::interrupt;
-use crate::progress::Output;
+use crate::progress::{Output, Progress};
 use crate::replica::embedded::Embedded;
 use crate::report::number::Grouped;
 use crate::results::Prices;
@@ -354,4 +356,62 @@ fn brief(plan: &[PlanLine]) -> Vec<String> {
     let mut parts = print::brief(plan);
     parts.sort_by_key(|part| !part.starts_with("SCAN "));
     parts
+}
+
+/// The terminal of standard input shows no `^C` for Ctrl-C, until this is dropped. Otherwise it shows it
+/// on the line below a progress bar, where the bar would be cleared instead of on its own.
+struct WithoutSigns {
+    before: Option<Termios>,
+}
+
+impl WithoutSigns {
+    pub fn new() -> Self {
+        let stdin = std::io::stdin();
+        let before = tcgetattr(&stdin).ok();
+        if let Some(mut without) = before.clone() {
+            without.local_modes.remove(LocalModes::ECHOCTL);
+            // The terminal may be gone.
+            let _ = tcsetattr(&stdin, OptionalActions::Now, &without);
+        }
+        Self { before }
+    }
+}
+
+impl Drop for WithoutSigns {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+/// Work that may take long. Its spinner disappears when it is dropped.
+#[derive(Debug)]
+struct Later {
+    done: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Begins something with this name.
+fn later(progress: &Progress, name: String) -> Later {
+    let (done, waiting) = channel();
+    let progress = progress.clone();
+    let wait = move || {
+        if waiting.recv_timeout(NOTABLE) == Err(RecvTimeoutError::Timeout) {
+            let _step = progress.spinner(&name);
+            // Until the other end is dropped.
+            let _ = waiting.recv();
+        }
+    };
+    // Without a thread there is no spinner, and the work goes on.
+    Later { done: Some(done), thread: Builder::new().spawn(wait).ok() }
+}
+
+impl Drop for Later {
+    fn drop(&mut self) {
+        self.done = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
 }

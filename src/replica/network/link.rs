@@ -23,15 +23,15 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
 
-use super::error::{NetworkError, reject};
 use super::sending::{
-    self, Call, EXPIRY, Outcome, Retry, Signed, Submitted, Wire, is_passing, now, rising, submitted,
+    self, Call, EXPIRY, NetworkError, Outcome, Retry, Signed, Submitted, Wire, is_passing, now,
+    reject, rising, submitted,
 };
 use crate::canisters::keeps_heap;
 use crate::interrupt;
 use crate::replica::Reject;
-use crate::replica::address::Address;
 use crate::replica::decoding::decode_args;
+use crate::replica::options::Address;
 
 /// The maximum number of repetitions of a query without an answer.
 const MAX_REPETITIONS: u32 = 5;

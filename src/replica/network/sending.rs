@@ -1,4 +1,4 @@
-//! Sending a call so that it is executed once, even if answers are lost.
+//! Sending a call so that it is executed once, even if answers are lost; errors of networks.
 //!
 //! ```text
 //!   sign ─→ submit ─→ answered
@@ -11,6 +11,9 @@
 //!
 //! An expired request is not executed. If it is unknown whether it was, a call with an id is signed
 //! again: the canister refuses it if the first was executed.
+//!
+//! A network rejects with `IC0522`, the other replicas with `CanisterInstructionLimitExceeded`. Older
+//! networks report the number in the message alone: `IC0522: …`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,12 +25,8 @@ use ic_agent::agent::{RejectResponse, RequestStatusResponse};
 use ic_agent::agent_error::TransportError;
 use stablebench_protocol::Error;
 
-use super::error::{NetworkError, reject};
 use crate::replica::decoding::decode_one;
-use crate::replica::{Reject, Unmeasured};
-
-#[cfg(test)]
-mod tests;
+use crate::replica::{Reject, Unmeasured, name_of_code};
 
 /// A call.
 #[derive(Clone, Copy, Debug)]
@@ -235,7 +234,7 @@ pub(super) fn is_passing(error: &AgentError) -> bool {
 }
 
 /// Returns `true` if nothing was sent because the connection was refused.
-pub(super) fn is_refused_connection(error: &AgentError) -> bool {
+fn is_refused_connection(error: &AgentError) -> bool {
     let AgentError::TransportError(TransportError::Reqwest(error)) = error else {
         return false;
     };
@@ -276,4 +275,369 @@ fn failed(wire: &impl Wire, call: &Call<'_>, source: AgentError) -> anyhow::Erro
 
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The reasons why a run on a network fails.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkError {
+    #[error(
+        "no replica answers at {url}; is it running? dfx start, icp network start and stablebench \
+         serve start one and print its URL"
+    )]
+    Unreachable { url: String, source: AgentError },
+    #[error("the replica at {url} does not report its root key; give it with --root-key")]
+    NoRootKey { url: String },
+    #[error(
+        "the replica at {url} does not sign with the expected key: the mainnet's, or that of \
+         --root-key HEX, which the network's status contains"
+    )]
+    ForeignKey { url: String, source: AgentError },
+    #[error("there is no canister {canister} at {url}; dfx canister id NAME prints the id")]
+    NoCanister { canister: Principal, url: String, source: Option<AgentError> },
+    #[error(
+        "{caller} is not a controller of the canister {canister}, and only controllers may measure; \
+         call as one with --identity PEM, or add it: dfx canister update-settings {canister} \
+         --add-controller {caller}, or icp canister settings update {canister} --add-controller \
+         {caller}"
+    )]
+    NotController { canister: Principal, caller: Principal },
+    #[error(
+        "no --canister contains the module of {name} that is built here, and others are not touched:\n\
+         {found}  {name} is {plain} as wasm, {compressed} as wasm.gz\ndeploy it with dfx deploy \
+         {name} or icp deploy {name}, and give its id with --canister"
+    )]
+    Foreign { name: String, found: String, plain: String, compressed: String },
+    #[error("the canister {canister} does not describe itself as benchmark canisters do")]
+    Undescribed { canister: Principal, source: anyhow::Error },
+    #[error(
+        "the canister {canister} has no cycles left for this; give it some: dfx cycles top-up \
+         {canister} 1T, or icp canister top-up {canister} --amount 1t; then continue with --resume"
+    )]
+    OutOfCycles { canister: Principal },
+    #[error(
+        "the canister {canister} is stopped; start it: dfx canister start {canister}, or icp \
+         canister start {canister}"
+    )]
+    Stopped { canister: Principal },
+    #[error("the canister {canister} is in use; a canister contains one fixture at a time")]
+    InUse { canister: Principal },
+    #[error("{method} failed at {url}")]
+    Failed { method: String, url: String, source: AgentError },
+    #[error("{method} was refused: {reject}")]
+    Refused { method: String, reject: Reject },
+    #[error(
+        "{method} has been running for {minutes} minutes without an end; continue with --resume \
+         when the replica answers again"
+    )]
+    Endless { method: String, minutes: u64 },
+}
+
+/// Converts a network's reject to one with the other replicas' names.
+pub(super) fn reject(response: RejectResponse) -> Reject {
+    let RejectResponse { reject_code, reject_message, error_code } = response;
+    let number = error_code.as_deref().and_then(number);
+    let number = number.or_else(|| number_before(&reject_message));
+    let name = number.and_then(name_of_code).map(str::to_owned);
+    // A code that is newer than the table is reported as it came.
+    let code = name.or(error_code).unwrap_or_else(|| format!("{reject_code:?}"));
+    Reject { code, message: reject_message }
+}
+
+/// Parses `IC0522`.
+fn number(text: &str) -> Option<u32> {
+    text.strip_prefix("IC")?.parse().ok()
+}
+
+/// Parses the beginning of `IC0522: Canister …`.
+fn number_before(message: &str) -> Option<u32> {
+    number(message.split_once(':')?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::collections::VecDeque;
+
+    use candid::{Principal, encode_args, encode_one};
+    use ic_agent::RequestId;
+    use ic_agent::agent::{RejectCode, ReplyResponse};
+    use stablebench_protocol::Measurement;
+    use stablebench_replica::ErrorCode;
+
+    use super::*;
+    use crate::replica::ic_code;
+
+    /// The fate of a submitted request.
+    #[derive(Clone, Copy)]
+    enum Script {
+        /// The canister executes it and the answer arrives.
+        Answers,
+        /// The canister executes it, but the connection breaks.
+        Executes,
+        /// The connection breaks before it is executed.
+        Breaks,
+        /// It is accepted, and executed later.
+        Takes,
+        Rejects(&'static str),
+    }
+
+    /// A canister that executes each request once, and each id once.
+    struct Lossy {
+        submits: RefCell<VecDeque<Script>>,
+        /// `true` if statuses can be polled.
+        polls: bool,
+        now: Cell<u64>,
+        signed: Cell<u8>,
+        executed: RefCell<Vec<u8>>,
+        /// Requests that are executed when their status is polled.
+        taken: RefCell<Vec<u8>>,
+        /// The bytes of all requests in order.
+        seen: RefCell<Vec<u8>>,
+    }
+
+    impl Lossy {
+        fn new(submits: &[Script]) -> Self {
+            Self {
+                submits: RefCell::new(submits.iter().copied().collect()),
+                polls: true,
+                now: Cell::new(1_000),
+                signed: Cell::new(0),
+                executed: RefCell::default(),
+                taken: RefCell::default(),
+                seen: RefCell::default(),
+            }
+        }
+
+        /// All requests have one id, so the second to be executed is refused.
+        fn execute(&self, request: u8) {
+            if !self.executed.borrow().contains(&request) {
+                self.executed.borrow_mut().push(request);
+            }
+        }
+
+        fn answer(&self, request: u8) -> Outcome {
+            let first = self.executed.borrow()[0];
+            let answer = match request == first {
+                true => Ok(Measurement { rows: 7, ..Measurement::default() }),
+                false => Err(Error::Repeated { last: 5 }),
+            };
+            Ok(encode_one(answer).unwrap())
+        }
+
+        fn send(&self, retry: Retry) -> Result<Outcome> {
+            let argument = encode_args(()).unwrap();
+            let canister = Principal::management_canister();
+            send(self, &Call::to(canister, "work", &argument), retry)
+        }
+    }
+
+    fn broken() -> AgentError {
+        AgentError::TransportError(TransportError::Generic("broken".to_owned()))
+    }
+
+    impl Wire for Lossy {
+        fn sign(&self, call: &Call<'_>) -> Result<Signed, AgentError> {
+            let number = self.signed.get() + 1;
+            self.signed.set(number);
+            let expiry = self.now.get() + nanoseconds(EXPIRY);
+            let id = RequestId::new(&[number; 32]);
+            Ok(Signed { id, bytes: vec![number], effective: call.effective, expiry })
+        }
+
+        fn submit(&self, signed: &Signed) -> Result<Submitted, AgentError> {
+            let request = signed.bytes[0];
+            self.seen.borrow_mut().push(request);
+            match self.submits.borrow_mut().pop_front().unwrap_or(Script::Breaks) {
+                Script::Answers => {
+                    self.execute(request);
+                    Ok(Submitted::Answered(self.answer(request)))
+                }
+                Script::Executes => {
+                    self.execute(request);
+                    Err(broken())
+                }
+                Script::Breaks => Err(broken()),
+                Script::Takes => {
+                    self.taken.borrow_mut().push(request);
+                    Ok(Submitted::Taken)
+                }
+                Script::Rejects(code) => {
+                    let code = code.to_owned();
+                    Ok(Submitted::Answered(Err(Reject { code, message: "no".to_owned() })))
+                }
+            }
+        }
+
+        fn status(&self, signed: &Signed) -> Result<RequestStatusResponse, AgentError> {
+            if !self.polls {
+                return Err(broken());
+            }
+            let request = signed.bytes[0];
+            if self.taken.borrow().contains(&request) {
+                self.taken.borrow_mut().retain(|taken| *taken != request);
+                self.execute(request);
+                return Ok(RequestStatusResponse::Processing);
+            }
+            if !self.executed.borrow().contains(&request) {
+                return Ok(RequestStatusResponse::Unknown);
+            }
+            let arg = self.answer(request).unwrap();
+            Ok(RequestStatusResponse::Replied(ReplyResponse { arg }))
+        }
+
+        fn now(&self) -> u64 {
+            self.now.get()
+        }
+
+        fn pause(&self, time: Duration) {
+            self.now.set(self.now.get() + nanoseconds(time));
+        }
+
+        fn check(&self) -> Result<()> {
+            Ok(())
+        }
+
+        fn url(&self) -> &str {
+            "http://localhost"
+        }
+    }
+
+    #[track_caller]
+    fn is_measured(outcome: Result<Outcome>) {
+        let reply = outcome.unwrap().unwrap();
+        let answer: stablebench_protocol::Result<Measurement> = candid::decode_one(&reply).unwrap();
+        assert_eq!(answer.unwrap().rows, 7);
+    }
+
+    #[test]
+    fn an_answer_is_returned() {
+        let wire = Lossy::new(&[Script::Answers]);
+        is_measured(wire.send(Retry::Never));
+        assert_eq!((*wire.seen.borrow()).as_slice(), [1]);
+    }
+
+    #[test]
+    fn an_accepted_request_is_polled_and_not_submitted_again() {
+        let wire = Lossy::new(&[Script::Takes]);
+        is_measured(wire.send(Retry::Never));
+        assert_eq!((*wire.seen.borrow()).as_slice(), [1]);
+    }
+
+    #[test]
+    fn a_lost_answer_is_polled_and_the_work_is_done_once() {
+        let wire = Lossy::new(&[Script::Executes]);
+        is_measured(wire.send(Retry::Never));
+        assert_eq!((*wire.executed.borrow()).as_slice(), [1]);
+        assert_eq!(wire.signed.get(), 1);
+    }
+
+    #[test]
+    fn the_same_bytes_are_submitted_until_one_arrives() {
+        let wire = Lossy::new(&[Script::Breaks, Script::Breaks, Script::Answers]);
+        is_measured(wire.send(Retry::Never));
+        assert_eq!((*wire.seen.borrow()).as_slice(), [1, 1, 1]);
+    }
+
+    #[test]
+    fn a_call_without_an_id_is_not_repeated_if_it_may_have_run() {
+        let wire = Lossy { polls: false, ..Lossy::new(&[Script::Executes]) };
+        let error = wire.send(Retry::Never).unwrap_err();
+        assert!(matches!(error.downcast_ref(), Some(Unmeasured::Unanswered { .. })), "{error:#}");
+        assert_eq!((*wire.executed.borrow()).as_slice(), [1]);
+        assert_eq!(wire.signed.get(), 1);
+    }
+
+    #[test]
+    fn with_an_id_the_canister_reports_that_the_work_was_done() {
+        // The answer to the first is lost until it has expired.
+        let mut script = vec![Script::Executes];
+        script.extend([Script::Breaks; 49]);
+        let wire = Lossy { polls: false, ..Lossy::new(&script) };
+        let expiry = wire.now.get() + nanoseconds(EXPIRY);
+        wire.submits.borrow_mut().extend([Script::Answers; 2]);
+        let error = wire.send(Retry::Numbered).unwrap_err();
+        assert!(matches!(error.downcast_ref(), Some(Unmeasured::AnswerLost { .. })), "{error:#}");
+        assert_eq!(wire.signed.get(), 2);
+        assert!(wire.now.get() >= expiry, "the first could still have been executed");
+    }
+
+    #[test]
+    fn with_an_id_work_that_was_not_done_is_repeated() {
+        let mut script = vec![Script::Breaks; 50];
+        script.push(Script::Answers);
+        let wire = Lossy { polls: false, ..Lossy::new(&script) };
+        is_measured(wire.send(Retry::Numbered));
+        assert_eq!((*wire.executed.borrow()).as_slice(), [2]);
+    }
+
+    #[test]
+    fn a_call_that_meets_a_rate_limit_is_sent_again() {
+        let rate = Script::Rejects("CanisterInstallCodeRateLimited");
+        let wire = Lossy::new(&[rate, rate, Script::Answers]);
+        is_measured(wire.send(Retry::Never));
+        assert_eq!((*wire.seen.borrow()).as_slice(), [1, 2, 3], "each is a new request");
+    }
+
+    #[test]
+    fn a_reject_is_an_answer() {
+        let wire = Lossy::new(&[Script::Rejects("CanisterTrapped")]);
+        assert_eq!(wire.send(Retry::Numbered).unwrap().unwrap_err().code, "CanisterTrapped");
+    }
+
+    #[test]
+    fn a_refusal_of_the_network_keeps_its_cause() {
+        let response = |reject_message: &str| RejectResponse {
+            reject_code: RejectCode::SysTransient,
+            reject_message: reject_message.to_owned(),
+            error_code: Some("IC0207".to_owned()),
+        };
+        let reject = response("Canister is out of cycles");
+        let error = AgentError::UncertifiedReject { reject, operation: None };
+        let Submitted::Answered(Err(reject)) = submitted(error).unwrap() else { panic!() };
+        assert_eq!(reject.code, "CanisterOutOfCycles");
+        let error = submitted(AgentError::MissingSignature).unwrap_err();
+        assert!(matches!(error, AgentError::MissingSignature) && !is_passing(&error));
+    }
+
+    #[test]
+    fn ids_increase_and_are_times() {
+        let before = now();
+        let ids: Vec<u64> = (0..1_000).map(|_| rising()).collect();
+        assert!(ids[0] >= before);
+        assert!(ids.is_sorted_by(|one, next| one < next));
+        assert!(rising() < now() + 1_000_000_000, "ids do not run ahead of time");
+    }
+
+    fn code(error_code: Option<&str>, message: &str) -> String {
+        let reject_code = RejectCode::CanisterError;
+        let error_code = error_code.map(str::to_owned);
+        let reject_message = message.to_owned();
+        reject(RejectResponse { reject_code, reject_message, error_code }).code
+    }
+
+    /// The runner compares these names.
+    #[test]
+    fn codes_have_the_names_of_the_embedded_replica() {
+        for (number, expected) in [
+            ("IC0301", ErrorCode::CanisterNotFound),
+            ("IC0502", ErrorCode::CanisterTrapped),
+            ("IC0503", ErrorCode::CanisterCalledTrap),
+            ("IC0522", ErrorCode::CanisterInstructionLimitExceeded),
+            ("IC0524", ErrorCode::CanisterMemoryAccessLimitExceeded),
+            ("IC0536", ErrorCode::CanisterMethodNotFound),
+            ("IC0537", ErrorCode::CanisterWasmModuleNotFound),
+            ("IC0539", ErrorCode::CanisterWasmMemoryLimitExceeded),
+        ] {
+            assert_eq!(code(Some(number), "text"), expected.name());
+            assert_eq!(code(None, &format!("{number}: text")), expected.name());
+            assert_eq!(ic_code(expected.name()).as_deref(), Some(number));
+        }
+    }
+
+    #[test]
+    fn codes_without_a_name_are_unchanged() {
+        assert_eq!(code(Some("IC0999"), "IC0522: text"), "IC0999");
+        assert_eq!(code(None, "no: text"), "CanisterError");
+        assert_eq!(code(None, "text"), "CanisterError");
+    }
 }

@@ -1,24 +1,34 @@
 //! `stablebench pocket-ic`: the embedded replica as a PocketIC server, for the tests of canisters.
+//!
+//! Clients start the program that `POCKET_IC_BIN` names, with arguments of their own:
+//!
+//! ```text
+//!   --version                    pocket-ic-server 16.1.0
+//!   --port-file FILE --ttl 60    serves until no request has come for a minute
+//! ```
+//!
+//! So the program acts as this command if its name begins with `pocket-ic`, as that of a link to it may,
+//! or if its arguments are those of a client.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use stablebench_replica::Rules;
-use stablebench_server::pocket_ic::{PocketIc, Version};
+use stablebench_server::pocket_ic::{PocketIc, Replicas, Version};
 use stablebench_server::{Access, Listener};
 use tokio::sync::oneshot;
 
-use super::replicas::{Served, replicas};
+use super::replica::embedded;
 use crate::cache::Cache;
-use crate::commands::as_pocket_ic::VERSION;
 use crate::interrupt;
-use crate::progress::Output;
-use crate::replica::options::{CacheUseArgs, rule_sets};
+use crate::progress::{Output, Progress};
+use crate::replica::options::{CacheUseArgs, ReplicaArgs, SubnetKind, rule_sets};
 use crate::terminal::print;
 
 /// The variable with the default of `--rules`.
@@ -246,4 +256,74 @@ impl Drop for PortFiles {
             let _ = fs::remove_file(ready);
         }
     }
+}
+
+/// The replicas of a server, and their cache.
+pub struct Served {
+    pub replicas: Replicas,
+    pub cache: Option<Cache>,
+}
+
+/// Returns replicas for all kinds of subnets, which are started on demand.
+pub fn replicas(rules: Rules, cache: &CacheUseArgs, progress: &Progress) -> Result<Served> {
+    let subnet = SubnetKind::Application;
+    let args = ReplicaArgs { rules: Some(rules), subnet, cache: cache.clone() };
+    let (replica, cache) = embedded(&args, progress)?;
+    let (first, folder) = (replica.inner().clone(), cache.as_ref().map(Cache::path));
+    let notes = progress.clone();
+    let replicas = Replicas::new(move |kind| {
+        if kind == first.rules().subnet() {
+            return Ok(first.clone());
+        }
+        let notes = notes.clone();
+        let folder = folder.clone();
+        stablebench_replica::Replica::with_notes(rules.on(kind), folder, move |note| {
+            notes.note(&note.to_string());
+        })
+        .map_err(|error| error.to_string())
+    });
+    Ok(Served { replicas, cache })
+}
+
+/// The variable with the version that clients require.
+const VERSION: &str = "STABLEBENCH_POCKET_IC_VERSION";
+/// The variable with which clients find a server.
+const BINARY: &str = "POCKET_IC_BIN";
+/// The name of the command, and of links.
+const NAME: &str = "pocket-ic";
+
+/// Returns the words of the command `pocket-ic` if a PocketIC client started the program, or else
+/// the given words.
+pub fn as_pocket_ic(words: Vec<OsString>) -> Vec<OsString> {
+    let Some((program, arguments)) = words.split_first() else { return words };
+    let name = Path::new(program).file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let linked = name.strip_prefix(NAME);
+    let first = arguments.first().and_then(|word| word.to_str()).unwrap_or_default();
+    let by_client = match first {
+        "--port-file" | "--pid" | "--ttl" | "--hard-ttl" => true,
+        "--version" => arguments.len() == 1 && (is_named() || std::env::var_os(VERSION).is_some()),
+        _ => false,
+    };
+    if linked.is_none() && !by_client {
+        return words;
+    }
+    let mut all = vec![program.clone(), NAME.into()];
+    // A link such as pocket-ic-10 or pocket-ic-server-10.0.0 names the version.
+    let version = linked.map(|rest| rest.trim_start_matches("-server").trim_start_matches('-'));
+    if let Some(version) = version.filter(|version| is_version(version)) {
+        all.extend(["--pocket-ic-version".into(), version.into()]);
+    }
+    all.extend_from_slice(arguments);
+    all
+}
+
+/// Returns `true` if `POCKET_IC_BIN` names this program.
+fn is_named() -> bool {
+    let named = std::env::var_os(BINARY).and_then(|path| fs::canonicalize(path).ok());
+    let this = std::env::current_exe().and_then(fs::canonicalize).ok();
+    named.is_some() && named == this
+}
+
+fn is_version(text: &str) -> bool {
+    text.split('.').all(|number| number.parse::<u32>().is_ok())
 }
