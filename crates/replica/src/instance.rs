@@ -35,12 +35,9 @@ use crate::printed::Printed;
 use crate::profile::{CallTree, ProfileError, Recorder, Span, Tree};
 use crate::rules::Rules;
 use crate::state::State;
-use crate::system_api::host::{Host, Parts};
-use crate::system_api::marks::{allow_stable_pages, page_charges, take_marks};
-use crate::system_api::message::{Effects, Message};
+use crate::system_api::host::{Host, Parts, Slices, allow_stable_pages, page_charges, take_marks};
+use crate::system_api::message::{Closure, Effects, Message};
 use crate::system_api::names::{AddressWidth, SystemCall};
-use crate::system_api::request::Closure;
-use crate::system_api::slices::Slices;
 use crate::units::{Bytes, OS_PAGE, WASM_PAGE};
 
 /// Ranges of written Wasm pages for which the system is asked separately.

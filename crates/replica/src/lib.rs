@@ -46,7 +46,6 @@
 //! | `profile` | instructions of a message by function |
 //! | `testing` | canisters in a developer's own tests |
 //! | `difference` | differences between a fork and its base |
-//! | `certifier` | signatures of certified data |
 //! | `compiler`, `engine` | engines, and what modules are linked with |
 //! | `cache`, `entries` | modules in memory; prepared modules in files |
 //! | `files`, `decoding` | access to files that users name; decoding of Candid |
@@ -66,7 +65,6 @@ mod allocation;
 mod backtrace;
 pub mod cache;
 mod canister;
-mod certifier;
 mod compiler;
 mod cycles;
 #[doc(hidden)]
@@ -81,7 +79,6 @@ mod fault;
 #[doc(hidden)]
 pub mod files;
 mod globals;
-mod halt;
 mod hex;
 mod instance;
 mod instrument;

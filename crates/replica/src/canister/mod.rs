@@ -17,20 +17,18 @@ use std::time::Instant;
 use ic_principal::Principal;
 
 use crate::allocation::{Allocation, creation_size};
-use crate::certifier::Certifier;
 use crate::cycles;
 use crate::difference::{Difference, DifferingPages};
 use crate::environment::{self, EnvironmentError};
 use crate::execution::Readings;
 use crate::fault::{Fault, HostError};
-use crate::halt::Halt;
 use crate::instance::{Entry, IdleSlot};
 use crate::module::Module;
 use crate::profile::{CallTree, Profile, ProfileError, Span};
 use crate::rules::{Rules, SubnetKind};
 use crate::run::{Run, Target, run, run_profiled};
 use crate::state::State;
-use crate::system_api::message::{Context, Effects, Message, Mode, Status};
+use crate::system_api::message::{Certifier, Context, Effects, Halt, Message, Mode, Status};
 use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE, WasmPages};
 
 /// Settings of a canister, which messages do not change.
@@ -145,7 +143,7 @@ impl Canister {
         &mut self,
         sign: impl Fn(Principal, &[u8], u64) -> Vec<u8> + Send + Sync + 'static,
     ) {
-        self.certifier = Some(Certifier(Arc::new(sign)));
+        self.certifier = Some(Certifier::new(sign));
     }
 
     /// Sets whether later messages report their System API calls by name

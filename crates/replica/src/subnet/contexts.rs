@@ -16,8 +16,7 @@ use ic_principal::Principal;
 
 use super::ingress::MessageId;
 use crate::fault::Fault;
-use crate::system_api::message::{Answer, Context, Rejection};
-use crate::system_api::request::{Closure, Request};
+use crate::system_api::message::{Answer, Closure, Context, Rejection, Request};
 use crate::units::{Cycles, Instructions, SECOND};
 
 /// The number of a call context.

@@ -30,8 +30,7 @@ use crate::limits::{CANISTER_OVERHEAD, CLEANUP_PERCENT, MESSAGE_OVERHEAD};
 use crate::rules::Rules;
 use crate::run::Run;
 use crate::saturation::Saturation;
-use crate::system_api::message::{Answer, Context, Mode, Rejection, Status};
-use crate::system_api::request::Closure;
+use crate::system_api::message::{Answer, Closure, Context, Mode, Rejection, Status};
 use crate::units::{Bytes, Cycles, Instructions};
 use crate::validate::EntryPoint;
 

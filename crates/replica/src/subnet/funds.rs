@@ -12,8 +12,7 @@ use crate::fault::{Fault, Reject};
 use crate::limits::CHARGE_INTERVAL;
 use crate::run::Run;
 use crate::saturation::{Reserve, Saturation};
-use crate::system_api::message::Effects;
-use crate::system_api::request::reserved_memory;
+use crate::system_api::message::{Effects, reserved_memory};
 use crate::units::{Bytes, Cycles, Instructions, SECOND};
 
 impl Member {

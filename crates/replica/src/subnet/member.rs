@@ -21,8 +21,7 @@ use crate::profile::Span;
 use crate::rules::Rules;
 use crate::run::Run;
 use crate::saturation::Saturation;
-use crate::system_api::message::{Certificate, Context, Message, Mode, Rejection, Status};
-use crate::system_api::request::Quota;
+use crate::system_api::message::{Certificate, Context, Message, Mode, Quota, Rejection, Status};
 use crate::units::{Bytes, Cycles, Instructions};
 use crate::validate::EntryPoint;
 

@@ -47,8 +47,8 @@ mod send;
 mod subnet_state;
 mod trace;
 
-pub use crate::halt::Halt;
-pub use crate::system_api::message::Status;
+pub use crate::system_api::message::{Halt, Status};
+
 pub use borrow::Borrowed;
 pub use ingress::{Answered, Call, CallError, MessageId};
 pub use management::metadata::{Global, GlobalTimer, HookStatus, SnapshotMetadata};

@@ -8,7 +8,6 @@
 //! replica.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use ic_principal::Principal;
 
@@ -20,7 +19,6 @@ use super::queues::{Content, Delivery};
 use super::subnet_state::Subnet;
 use super::trace::{Cause, Function, Trace};
 use crate::canister::Canister;
-use crate::certifier::Certifier;
 use crate::dispatch::{self, Called, Invocation, Place};
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::instance::Entry;
@@ -28,7 +26,7 @@ use crate::limits::{MAX_CALLBACKS, MAX_QUERY_DEPTH, MAX_QUERY_INSTRUCTIONS, QUER
 use crate::rules::SubnetKind;
 use crate::run::Run;
 use crate::saturation::Saturation;
-use crate::system_api::message::{Answer, Certificate, Mode, Rejection, Status};
+use crate::system_api::message::{Answer, Certificate, Certifier, Mode, Rejection, Status};
 use crate::units::{Cycles, Instructions};
 use crate::validate::MethodKind;
 
@@ -177,7 +175,7 @@ impl Subnet {
         &mut self,
         sign: impl Fn(Principal, &[u8], u64) -> Vec<u8> + Send + Sync + 'static,
     ) {
-        self.certifier = Some(Certifier(Arc::new(sign)));
+        self.certifier = Some(Certifier::new(sign));
     }
 
     fn certificate(&self, canister: &Canister) -> Option<Certificate> {

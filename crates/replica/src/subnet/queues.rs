@@ -17,8 +17,7 @@ use super::ingress::MessageId;
 use super::trace::Cause;
 use crate::limits::RESPONSE_OVERHEAD;
 use crate::rules::Rules;
-use crate::system_api::message::Rejection;
-use crate::system_api::request;
+use crate::system_api::message::{Rejection, request_memory, reserved_memory};
 use crate::units::{Bytes, Cycles};
 
 /// A message from a user.
@@ -179,7 +178,7 @@ impl Queues {
     /// The memory of the messages.
     pub fn memory(&self, rules: Rules) -> QueuesMemory {
         let mut memory = QueuesMemory::default();
-        let largest = request::reserved_memory(rules);
+        let largest = reserved_memory(rules);
         for (incoming, delivery) in self
             .inputs
             .values()
@@ -191,7 +190,7 @@ impl Queues {
             match &delivery.content {
                 Content::Request { method, argument } => {
                     let bytes = (method.len() + argument.len()) as u64;
-                    let whole = request::request_memory(rules, bytes, best_effort);
+                    let whole = request_memory(rules, bytes, best_effort);
                     // The memory of a guaranteed response is more than that of most requests.
                     memory.bytes += if best_effort { whole } else { whole - largest };
                     memory.requests += usize::from(incoming && !best_effort);

@@ -9,8 +9,7 @@ use super::queues::{Content, Delivery};
 use super::trace::Cause;
 use crate::cycles;
 use crate::run::Run;
-use crate::system_api::message::Answer;
-use crate::system_api::request::Request;
+use crate::system_api::message::{Answer, Request};
 use crate::units::SECOND;
 
 impl Member {

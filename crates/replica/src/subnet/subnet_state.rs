@@ -15,14 +15,12 @@ use super::queues::{Delivery, Ingress};
 use super::remote::{RemoteAnswers, RemoteCall};
 use super::trace::{Executed, Trace};
 use crate::canister::Canister;
-use crate::certifier::Certifier;
 use crate::cycles;
 use crate::fault::{ErrorCode, HostError, Reject};
-use crate::halt::Halt;
 use crate::limits::MAX_INGRESS;
 use crate::replica::Replica;
 use crate::saturation::Saturation;
-use crate::system_api::message::Status;
+use crate::system_api::message::{Certifier, Halt, Status};
 use crate::units::{Bytes, Cycles};
 use crate::validate::MethodKind;
 
