@@ -20,9 +20,8 @@ use wasmtime::unix::StoreExt;
 use wasmtime::{Global, Instance, InstancePre, Memory, Store, StoreLimitsBuilder, Val};
 
 use crate::engine::{GUARD, RESERVED};
-use crate::execution::{CallCount, PageCharges, Reading, Readings, SystemCalls};
+use crate::execution::{CallCount, PageCharges, Printed, Reading, Readings, SystemCalls};
 use crate::fault::Fault;
-use crate::globals::GlobalValue;
 use crate::instrument::{TABLE, page_map, profiled};
 use crate::limits;
 use crate::memory::pages::{Pages, common, joined};
@@ -31,10 +30,9 @@ use crate::memory::{
     faulted, os, prepare,
 };
 use crate::module::Module;
-use crate::printed::Printed;
 use crate::profile::{CallTree, ProfileError, Recorder, Span, Tree};
 use crate::rules::Rules;
-use crate::state::State;
+use crate::state::{GlobalValue, State};
 use crate::system_api::host::{Host, Parts, Slices, allow_stable_pages, page_charges, take_marks};
 use crate::system_api::message::{Closure, Effects, Message};
 use crate::system_api::names::{AddressWidth, SystemCall};

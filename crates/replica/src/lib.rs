@@ -41,8 +41,7 @@
 //! | `allocation` | resources that a canister uses or has reserved |
 //! | `stable_memory` | access to the whole stable memory of a canister |
 //! | `subnet` | canisters that call each other |
-//! | `environment`, `state` | environment variables; the state between messages |
-//! | `globals` | the globals of a module that the replica exports |
+//! | `environment`, `state` | environment variables; the state between messages, and globals |
 //! | `profile` | instructions of a message by function |
 //! | `testing` | canisters in a developer's own tests |
 //! | `difference` | differences between a fork and its base |
@@ -50,10 +49,9 @@
 //! | `cache`, `entries` | modules in memory; prepared modules in files |
 //! | `files`, `decoding` | access to files that users name; decoding of Candid |
 //! | `rules` | dated sets of prices, limits and switches |
-//! | `limits`, `cycles` | limits that all sets share; cycles that messages cost |
-//! | `saturation` | cycles that are reserved for storage when memory is scarce |
+//! | `limits`, `cycles` | limits that all sets share; cycles that messages and storage cost |
 //! | `fault` | errors, with the messages of the replica |
-//! | `printed` | the texts that a message prints |
+//! | `execution` | the results of a message |
 
 #![deny(unsafe_code)]
 #![cfg_attr(
@@ -78,20 +76,16 @@ mod execution;
 mod fault;
 #[doc(hidden)]
 pub mod files;
-mod globals;
-mod hex;
 mod instance;
 mod instrument;
 mod limits;
 mod memory;
 mod module;
 mod prepared;
-mod printed;
 mod profile;
 mod replica;
 pub mod rules;
 mod run;
-mod saturation;
 mod saved;
 mod stable_memory;
 mod state;

@@ -318,7 +318,7 @@ pub fn text(
     export: &str,
 ) -> io::Result<Option<Result<String, TextError>>> {
     stacker::maybe_grow(STACK, 2 * STACK, || {
-        let state = State::initial(module, Image::new())?;
+        let state = State::initial(module.rewritten(), Image::new())?;
         let (limit, slice) = message.mode.instructions(message.rules);
         let slices = Slices::new(limit, slice);
         match LiveInstance::new(module, module.ready(), &state, message, slices) {

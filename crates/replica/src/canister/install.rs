@@ -27,12 +27,13 @@ use super::Canister;
 use crate::allocation::CHANGE_SIZE;
 use crate::cycles;
 use crate::dispatch::{exported, reject_large_argument};
-use crate::execution::{Execution, FunctionCost, MemoryUse, PageCharges, SystemCalls, all_calls};
+use crate::execution::{
+    Execution, FunctionCost, MemoryUse, PageCharges, Printed, SystemCalls, all_calls,
+};
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::instance::{Entry, IdleSlot, TextError};
 use crate::memory::Image;
 use crate::module::Module;
-use crate::printed::Printed;
 use crate::run::{Run, Target, run, text};
 use crate::state::State;
 use crate::system_api::message::{Message, Mode};
@@ -175,7 +176,7 @@ impl Canister {
         if let Some(reject) = reject_large_argument(module.rules(), argument) {
             return Ok(Installed::refused(reject));
         }
-        let state = State::initial(module, Image::new())?;
+        let state = State::initial(module.rewritten(), Image::new())?;
         self.install_code(module, caller, argument, state, EntryPoint::Init, InstallRun::default())
     }
 
@@ -267,7 +268,7 @@ impl Canister {
             }
         };
         let State { heap, stable, certified_data, .. } = state;
-        let mut state = State { certified_data, ..State::initial(module, stable)? };
+        let mut state = State { certified_data, ..State::initial(module.rewritten(), stable)? };
         if keeps_heap {
             state.keep_heap(heap)?;
         }

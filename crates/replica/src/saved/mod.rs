@@ -39,15 +39,14 @@ use crate::environment::{self, max_variables};
 use crate::execution::Readings;
 use crate::fault::Reject;
 use crate::files;
-use crate::globals::GlobalValue;
-use crate::hex;
 use crate::instance::IdleSlot;
 use crate::memory::os::present;
 use crate::memory::{Image, PAGE};
 use crate::module::Module;
 use crate::rules::Rules;
-use crate::state::State;
+use crate::state::{GlobalValue, State};
 use crate::system_api::names::AddressWidth;
+use crate::text::hex;
 use crate::units::{Bytes, Cycles, WASM_PAGE};
 
 pub use lock::{LockError, StateLock};

@@ -15,9 +15,9 @@ use super::ingress::Call;
 use super::member::Member;
 use super::subnet_state::Subnet;
 use crate::canister::Canister;
+use crate::cycles::Saturation;
 use crate::fault::{HostError, Reject};
 use crate::limits::MAX_CALLBACKS;
-use crate::saturation::Saturation;
 
 /// A canister that executes outside of its subnet.
 #[derive(Debug)]

@@ -7,11 +7,10 @@ use ic_principal::Principal;
 use super::member::{Member, Next};
 use crate::allocation::Allocation;
 use crate::canister::Canister;
-use crate::cycles::{self, Threshold};
+use crate::cycles::{self, Reserve, Saturation, Threshold};
 use crate::fault::{Fault, Reject};
 use crate::limits::CHARGE_INTERVAL;
 use crate::run::Run;
-use crate::saturation::{Reserve, Saturation};
 use crate::system_api::message::{Effects, reserved_memory};
 use crate::units::{Bytes, Cycles, Instructions, SECOND};
 

@@ -23,9 +23,9 @@ use super::member::Member;
 use super::queues::{Content, Delivery};
 use super::remote::{RemoteAnswers, RemoteCall};
 use super::subnet_state::Subnet;
+use crate::cycles::Saturation;
 use crate::fault::{HostError, RejectCode};
 use crate::limits::{CORES, ITERATION_OVERHEAD, MAX_CALLBACKS};
-use crate::saturation::Saturation;
 use crate::system_api::message::{Rejection, Status};
 use crate::units::{Cycles, Instructions};
 

@@ -30,8 +30,6 @@ use crate::allocation::Allocation;
 use crate::canister::Canister;
 use crate::fault::Reject;
 use crate::files;
-use crate::globals::GlobalValue;
-use crate::hex;
 use crate::limits::{MAX_CHUNKS, MAX_HISTORY, MAX_LOG, MAX_SNAPSHOTS};
 use crate::module::{Module, first_canister};
 use crate::replica::Replica;
@@ -40,6 +38,8 @@ use crate::saved::{
     Content, LoadError, MAX_AGE, PREAMBLE, SUBNET_MAGIC, Saved, check_rules, is_subnet, load_at,
     preamble, read_part, read_preamble, replace,
 };
+use crate::state::GlobalValue;
+use crate::text::hex;
 use crate::units::{Bytes, Cycles, WASM_PAGE};
 
 /// The version of the format that this version of the crate reads and writes.

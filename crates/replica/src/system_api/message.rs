@@ -8,14 +8,12 @@ use std::sync::{Arc, OnceLock};
 use ic_principal::Principal;
 
 use super::names::BYTE_TRANSMITTED;
-use crate::cycles::Threshold;
-use crate::execution::Readings;
+use crate::cycles::{Reserve, Threshold};
+use crate::execution::{Printed, Readings};
 use crate::fault::{MAX_MESSAGE, RejectCode, shortened};
 use crate::limits::{LOG_RECORD_OVERHEAD, MAX_QUEUE, REQUEST_OVERHEAD, RESPONSE_OVERHEAD};
 use crate::memory::TouchPrices;
-use crate::printed::Printed;
 use crate::rules::Rules;
-use crate::saturation::Reserve;
 use crate::units::{Bytes, Cycles, Instructions, OsPages};
 
 /// The role in which the canister's code runs. It determines the allowed calls and the limits.

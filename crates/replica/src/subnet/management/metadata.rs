@@ -24,9 +24,9 @@ use wasmparser::ValType;
 
 use super::types::SnapshotSource;
 use crate::allocation::GLOBAL_SIZE;
-use crate::globals::GlobalValue;
 use crate::limits::MAX_CERTIFIED_DATA;
 use crate::rules::Rules;
+use crate::state::GlobalValue;
 use crate::units::{Bytes, WASM_PAGE};
 
 /// Most bytes of a module.

@@ -16,16 +16,14 @@ use super::storage::{Size, allocation_too_small, cannot_grow, subnet_full};
 use super::types::{ChangeDetails, ChangeOrigin};
 use crate::allocation::Allocation;
 use crate::canister::{Canister, Settings};
-use crate::cycles::{self, Threshold};
+use crate::cycles::{self, Saturation, Threshold};
 use crate::environment;
 use crate::fault::{ErrorCode, HostError, Reject, grouped};
 use crate::limits::{COMPUTE_CAPACITY, DEFAULT_LOG, MAX_CONTROLLERS, MAX_HEAP_LIMIT, MAX_LOG};
 use crate::rules::Rules;
-use crate::saturation::Saturation;
 use crate::subnet::contexts::Origin;
 use crate::subnet::ingress::not_found;
-use crate::subnet::member::Member;
-use crate::subnet::member::Next;
+use crate::subnet::member::{Member, Next};
 use crate::subnet::subnet_state::Subnet;
 use crate::units::{Bytes, Cycles};
 

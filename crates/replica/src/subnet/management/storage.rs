@@ -5,12 +5,10 @@ use std::fmt;
 use candid::Principal;
 
 use super::call::refusal;
-use crate::cycles::Threshold;
+use crate::cycles::{Saturation, Threshold};
 use crate::fault::{ErrorCode, Reject, grouped};
 use crate::rules::Rules;
-use crate::saturation::Saturation;
-use crate::subnet::member::Member;
-use crate::subnet::member::Next;
+use crate::subnet::member::{Member, Next};
 use crate::units::{Bytes, Cycles};
 
 /// What a canister stores in addition, and what it pays for the work.
