@@ -35,13 +35,11 @@
 //! | `instrument` | prices of operators, and the rewriting that counts them |
 //! | `system_api` | functions that canisters can call, and their prices |
 //! | `memory` | heaps and stable memories, copy-on-write |
-//! | `dispatch` | the path of every message: resolved, admitted, executed, committed |
 //! | `run`, `instance` | one execution; the instance on which it runs |
-//! | `canister`, `saved` | canisters by themselves, with installs and upgrades; canisters in files |
+//! | `canister`, `saved` | canisters, with the path of every message and installs; canisters in files |
 //! | `allocation` | resources that a canister uses or has reserved |
-//! | `stable_memory` | access to the whole stable memory of a canister |
 //! | `subnet` | canisters that call each other |
-//! | `environment`, `state` | environment variables; the state between messages, and globals |
+//! | `state` | the state between messages, and globals |
 //! | `profile` | instructions of a message by function |
 //! | `testing` | canisters in a developer's own tests |
 //! | `difference` | differences between a fork and its base |
@@ -68,10 +66,8 @@ mod cycles;
 #[doc(hidden)]
 pub mod decoding;
 mod difference;
-mod dispatch;
 mod engine;
 mod entries;
-mod environment;
 mod execution;
 mod fault;
 #[doc(hidden)]
@@ -87,7 +83,6 @@ mod replica;
 pub mod rules;
 mod run;
 mod saved;
-mod stable_memory;
 mod state;
 pub mod subnet;
 mod system_api;
@@ -102,11 +97,11 @@ mod validate;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub use canister::{Canister, Settings};
+pub use canister::install::StableMemoryError;
+pub use canister::{Canister, EnvironmentError, Settings};
 pub use difference::{Difference, DifferingPages};
 pub use engine::Effort;
 pub use entries::VERSION;
-pub use environment::EnvironmentError;
 pub use execution::{
     CallCount, Counts, Execution, FunctionCost, MemoryUse, PageCharges, Reading, Readings,
     ReplyError, StableCalls, SystemCalls, TouchedPages,
@@ -120,6 +115,5 @@ pub use profile::{Frame, FrameKind, Node, Profile, ProfileError, Span};
 pub use replica::{EngineError, Replica};
 pub use rules::{Rules, SubnetKind};
 pub use saved::{LoadError, LockError, StateLock, saved_note};
-pub use stable_memory::StableMemoryError;
 pub use units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 pub use validate::{CustomSection, EntryPoint, Method, MethodKind, ModuleInfo, Visibility};

@@ -33,9 +33,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::allocation::Allocation;
-use crate::canister::{Canister, Settings};
+use crate::canister::{Canister, Settings, check_environment, max_variables};
 use crate::cycles;
-use crate::environment::{self, max_variables};
 use crate::execution::Readings;
 use crate::fault::Reject;
 use crate::files;
@@ -290,7 +289,7 @@ impl Header {
         }
         // They may have been set before the module was installed.
         let most = max_variables(Some(rules)).max(max_variables(None));
-        if environment::check(&self.environment, most).is_err() {
+        if check_environment(&self.environment, most).is_err() {
             return Err(LoadError::Damaged("its environment variables"));
         }
         let Some(rewritten) = module.map(Module::rewritten) else { return Ok(()) };

@@ -15,9 +15,8 @@ use super::methods::{MAX_DELAYED_FEE, creation_args};
 use super::storage::{Size, allocation_too_small, cannot_grow, subnet_full};
 use super::types::{ChangeDetails, ChangeOrigin};
 use crate::allocation::Allocation;
-use crate::canister::{Canister, Settings};
+use crate::canister::{Canister, Settings, check_environment, max_variables};
 use crate::cycles::{self, Saturation, Threshold};
-use crate::environment;
 use crate::fault::{ErrorCode, HostError, Reject, grouped};
 use crate::limits::{COMPUTE_CAPACITY, DEFAULT_LOG, MAX_CONTROLLERS, MAX_HEAP_LIMIT, MAX_LOG};
 use crate::rules::Rules;
@@ -291,8 +290,8 @@ impl Subnet {
         let canister = &member.canister;
         let rules = self.replica_of(&canister.id()).rules();
         if let Some(variables) = &wanted.environment {
-            let most = environment::max_variables(Some(rules));
-            environment::check(variables, most)
+            let most = max_variables(Some(rules));
+            check_environment(variables, most)
                 .map_err(|error| invalid(ErrorCode::InvalidManagementPayload, error.to_string()))?;
         }
         let old = canister.allocation;
