@@ -15,22 +15,23 @@ use std::collections::BTreeMap;
 
 use ic_principal::Principal;
 
-use super::contexts::{CallContext, Callback, CallbackId, Conclusion, ContextId, Origin, Outcome};
-use super::ingress::{Answered, MessageId};
+use super::management::methods::check_call;
 use super::member::{Member, Next, Start, Surroundings, Task};
-use super::queues::{Content, Delivery, Ingress, Input};
-use super::trace::{Cause, Function, Trace};
+use super::messages::{
+    Answered, CallContext, Callback, CallbackId, Conclusion, Content, ContextId, Delivery, Ingress,
+    Input, MessageId, Origin, Outcome,
+};
 use crate::canister::Canister;
 use crate::canister::dispatch::{self, Called, Invocation, Place, Refusal, exported};
 use crate::cycles::{self, Saturation};
-use crate::execution::Execution;
+use crate::execution::{Cause, Execution, Function, Trace};
 use crate::fault::{ErrorCode, Fault, HostError, Reject, RejectCode};
 use crate::instance::Entry;
 use crate::limits::{CANISTER_OVERHEAD, CLEANUP_PERCENT, MESSAGE_OVERHEAD};
 use crate::rules::Rules;
 use crate::run::Run;
-use crate::system_api::message::{Answer, Closure, Context, Mode, Rejection, Status};
-use crate::units::{Bytes, Cycles, Instructions};
+use crate::system_api::message::{Answer, Closure, Context, Mode, Rejection, Request, Status};
+use crate::units::{Bytes, Cycles, Instructions, SECOND};
 use crate::validate::EntryPoint;
 
 /// The surroundings of an execution.
@@ -206,10 +207,7 @@ impl Member {
     /// # Errors
     ///
     /// If the host has no memory left.
-    pub fn execute_next(
-        &mut self,
-        round: &mut Round<'_>,
-    ) -> Result<Option<Instructions>, HostError> {
+    fn execute_next(&mut self, round: &mut Round<'_>) -> Result<Option<Instructions>, HostError> {
         if let Some(task) = self.pop_task() {
             return self.execute_task(task, round).map(Some);
         }
@@ -532,6 +530,57 @@ impl Member {
                 };
                 self.queues.push_output(delivery);
             }
+        }
+    }
+
+    /// Sends the calls of a message, and returns its answer. `number` is that of the execution. `routed`
+    /// is false if it is a composite query whose calls of the management canister are not routed, because
+    /// its subnet answers them.
+    pub fn send_all(
+        &mut self,
+        run: &mut Run,
+        context: ContextId,
+        number: u64,
+        time: u64,
+        routed: bool,
+    ) -> Answer {
+        for request in std::mem::take(&mut run.effects.requests) {
+            self.send(context, request, (Some(number), time), routed);
+        }
+        std::mem::replace(&mut run.effects.answer, Answer::Earlier)
+    }
+
+    fn send(
+        &mut self,
+        context: ContextId,
+        request: Request,
+        (cause, time): (Cause, u64),
+        routed: bool,
+    ) {
+        let expiry = |seconds: u32| (time + u64::from(seconds) * SECOND) / SECOND * SECOND;
+        let deadline = request.timeout.map_or(0, expiry);
+        let prepaid = cycles::callback(self.rules(), self.wasm64());
+        let callback = self.contexts.register(context, &request, deadline, prepaid);
+        let Request { callee, method, argument, cycles, .. } = request;
+        let management = callee == Principal::management_canister();
+        // The canister's version when the message began.
+        let version = self.canister.version().saturating_sub(1);
+        let refused = match management && routed {
+            true => check_call(&method, &argument, version, &self.routes).err(),
+            false => None,
+        };
+        let call = Delivery {
+            sender: self.canister.id(),
+            receiver: callee,
+            callback,
+            deadline,
+            cycles,
+            cause,
+            content: Content::Request { method, argument },
+        };
+        match refused {
+            Some(rejection) => self.queues.push_input(call.answer(Err(rejection), cycles)),
+            None => self.queues.push_output(call),
         }
     }
 }

@@ -11,16 +11,17 @@ use std::collections::VecDeque;
 
 use ic_principal::Principal;
 
-use super::contexts::{CallContext, CallbackId, Conclusion, ContextId, Origin, Outcome};
 use super::execute::reported;
-use super::ingress::{Call, not_found};
 use super::member::{Member, Next, Start, Surroundings};
-use super::queues::{Content, Delivery};
+use super::messages::{
+    Call, CallContext, CallbackId, Conclusion, Content, ContextId, Delivery, Origin, Outcome,
+    not_found,
+};
 use super::subnet_state::Subnet;
-use super::trace::{Cause, Function, Trace};
 use crate::canister::Canister;
 use crate::canister::dispatch::{self, Called, Invocation, Place};
 use crate::cycles::Saturation;
+use crate::execution::{Cause, Function, Trace};
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::instance::Entry;
 use crate::limits::{MAX_CALLBACKS, MAX_QUERY_DEPTH, MAX_QUERY_INSTRUCTIONS, QUERY_CALL_OVERHEAD};

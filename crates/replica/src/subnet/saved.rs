@@ -22,9 +22,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::managed::{Code, Managed, Snapshot};
-use super::management::metadata::{Global, GlobalTimer, HookStatus};
+use super::managed::{Code, Global, GlobalTimer, HookStatus, Managed, Snapshot};
 use super::member::{Member, SavedPlace};
+use super::parts::Part;
 use super::subnet_state::Subnet;
 use crate::allocation::Allocation;
 use crate::canister::Canister;
@@ -202,7 +202,7 @@ impl Subnet {
             format: FORMAT,
             note: note.to_owned(),
             rules: rules.name().to_owned(),
-            next_id: self.parts.first().map_or(0, super::Part::next_number),
+            next_id: self.parts.first().map_or(0, Part::next_number),
             clock: Clock { time: self.time, last_round: self.last_round, rounds: self.rounds },
             random: Random { seed: self.seed, drawn: self.drawn },
             chunks: Vec::new(),

@@ -122,7 +122,7 @@ impl Mode {
     }
 
     /// Returns true for the callback of a reply.
-    pub fn is_reply_callback(self) -> bool {
+    fn is_reply_callback(self) -> bool {
         matches!(self, Self::ReplyCallback | Self::CompositeReplyCallback)
     }
 

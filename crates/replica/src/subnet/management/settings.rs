@@ -10,19 +10,18 @@ use ic_management_canister_types::{
 };
 use sha2::{Digest, Sha256};
 
-use super::call::{ManagementCall, Outcome, invalid, refusal, reply};
-use super::methods::{MAX_DELAYED_FEE, creation_args};
-use super::storage::{Size, allocation_too_small, cannot_grow, subnet_full};
-use super::types::{ChangeDetails, ChangeOrigin};
+use super::call::{ChangeDetails, ChangeOrigin, ManagementCall, Outcome, invalid, refusal, reply};
+use super::methods::{
+    MAX_DELAYED_FEE, Size, allocation_too_small, cannot_grow, creation_args, subnet_full,
+};
 use crate::allocation::Allocation;
 use crate::canister::{Canister, Settings, check_environment, max_variables};
 use crate::cycles::{self, Saturation, Threshold};
 use crate::fault::{ErrorCode, HostError, Reject, grouped};
 use crate::limits::{COMPUTE_CAPACITY, DEFAULT_LOG, MAX_CONTROLLERS, MAX_HEAP_LIMIT, MAX_LOG};
 use crate::rules::Rules;
-use crate::subnet::contexts::Origin;
-use crate::subnet::ingress::not_found;
 use crate::subnet::member::{Member, Next};
+use crate::subnet::messages::{Origin, not_found};
 use crate::subnet::subnet_state::Subnet;
 use crate::units::{Bytes, Cycles};
 

@@ -9,11 +9,10 @@ use ic_management_canister_types::{
 };
 use sha2::{Digest, Sha256};
 
-use super::access::{check_controller, check_viewer};
-use super::call::{Failed, ManagementCall, Outcome, invalid, refusal, reply};
-use super::metadata::{Global, GlobalTimer, HookStatus};
-use super::storage::Storing;
-use super::types::{ChangeDetails, SnapshotSource};
+use super::call::{
+    ChangeDetails, Failed, ManagementCall, Outcome, SnapshotSource, invalid, refusal, reply,
+};
+use super::methods::{Storing, check_controller, check_viewer};
 use crate::cycles::{self, Saturation};
 use crate::fault::{ErrorCode, HostError, Reject};
 use crate::limits::{MAX_SNAPSHOTS, SNAPSHOT_INSTRUCTIONS};
@@ -21,7 +20,7 @@ use crate::module::Module;
 use crate::replica::Replica;
 use crate::rules::Rules;
 use crate::state::State;
-use crate::subnet::managed::{Code, Snapshot};
+use crate::subnet::managed::{Code, Global, GlobalTimer, HookStatus, Snapshot};
 use crate::subnet::member::{Member, Next};
 use crate::subnet::subnet_state::Subnet;
 use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE};
