@@ -269,15 +269,7 @@ impl Member {
             self.canister.state.timer = 0;
         }
         let context = self.contexts.open(CallContext::new(Origin::Task, Cycles(0)));
-        let start = Start {
-            caller: Principal::management_canister(),
-            argument: &[],
-            context: Context::default(),
-            limit: None,
-            next: Next::Other,
-            paid: Cycles(0),
-            certificate: None,
-        };
+        let start = Start::new(Principal::management_canister(), &[], Context::default());
         let export = exported(entry.name());
         let mut place = OnSubnet::within(self, round, start, context, reserved);
         let run = dispatch::execute(&mut place, mode, Entry::Export(&export))?;
@@ -294,15 +286,8 @@ impl Member {
         let rules = self.rules();
         let paid = call.induction(rules);
         let context = CallContext::new(call.origin.clone(), call.cycles);
-        let start = Start {
-            caller: call.origin.caller(),
-            argument: &call.argument,
-            context: context.seen(),
-            limit: None,
-            next: Next::Other,
-            paid,
-            certificate: None,
-        };
+        let start = Start::new(call.origin.caller(), &call.argument, context.seen());
+        let start = Start { paid, ..start };
         let next = match call.origin {
             Origin::Canister { deadline: 0, .. } => Next::Request,
             _ => Next::Other,
@@ -434,15 +419,8 @@ impl Member {
         {
             let limit = mode.instructions(rules).0;
             let left = Instructions(limit.get().saturating_sub(charge.get()));
-            let cleanup = Start {
-                caller,
-                argument: &[],
-                context: start.context,
-                limit: Some(left),
-                next,
-                paid: Cycles(0),
-                certificate: None,
-            };
+            let cleanup = Start::new(caller, &[], start.context);
+            let cleanup = Start { limit: Some(left), next, ..cleanup };
             let (cleaned, used) = self.clean_up(closure, cleanup, Some(number), round)?;
             charge += used;
             if let Err(cleanup) = cleaned {

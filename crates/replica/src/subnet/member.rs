@@ -146,6 +146,19 @@ pub struct Surroundings {
 }
 
 impl<'a> Start<'a> {
+    /// An execution with nothing but these.
+    pub fn new(caller: Principal, argument: &'a [u8], context: Context) -> Self {
+        Self {
+            caller,
+            argument,
+            context,
+            limit: None,
+            next: Next::Other,
+            paid: Cycles(0),
+            certificate: None,
+        }
+    }
+
     /// The callback of a response, in an open context.
     pub fn callback(
         callback: &Callback,
@@ -157,15 +170,10 @@ impl<'a> Start<'a> {
             Ok(reply) => (reply.as_slice(), None),
             Err(rejection) => (&[][..], Some(rejection.clone())),
         };
-        Self {
-            caller: context.origin.caller(),
-            argument,
-            context: Context { refund, rejection, ..context.seen() },
-            limit: None,
-            next: if callback.deadline == 0 { Next::Response } else { Next::Other },
-            paid: Cycles(0),
-            certificate: None,
-        }
+        let caller = context.origin.caller();
+        let context = Context { refund, rejection, ..context.seen() };
+        let next = if callback.deadline == 0 { Next::Response } else { Next::Other };
+        Self { next, ..Self::new(caller, argument, context) }
     }
 }
 

@@ -305,13 +305,9 @@ impl<'a> Graph<'a> {
         };
         let context = CallContext::new(origin.clone(), Cycles(0));
         let start = Start {
-            caller,
-            argument,
-            context: context.seen(),
             limit: Some(self.limit(rules.instructions().query)),
-            next: Next::Other,
-            paid: Cycles(0),
             certificate: self.subnet.certificate(&member.canister),
+            ..Start::new(caller, argument, context.seen())
         };
         let seat = Seat::Shared(member);
         let mut place = self.place(seat, start, Some(context));
@@ -402,15 +398,8 @@ impl<'a> Graph<'a> {
         let number = self.add(cause, &node.member, function, run, &result);
         node.last = Some(number);
         if let (Err(fault), Some(closure)) = (&result, callback.on_cleanup) {
-            let cleanup = Start {
-                caller,
-                argument: &[],
-                context: seen,
-                limit: Some(Instructions(limit.get().saturating_sub(charge.get()))),
-                next: Next::Other,
-                paid: Cycles(0),
-                certificate: None,
-            };
+            let left = Instructions(limit.get().saturating_sub(charge.get()));
+            let cleanup = Start { limit: Some(left), ..Start::new(caller, &[], seen) };
             let entry = Entry::Callback(closure);
             let member = &mut node.member;
             let mut run = self.execute(member, cleanup, Mode::CompositeCleanup, entry)?;
