@@ -5,7 +5,7 @@ use wasmtime::{Engine, Linker};
 use crate::engine::{self, Effort};
 use crate::rules::Rules;
 use crate::system_api::host::Host;
-use crate::system_api::link::link;
+use crate::system_api::link;
 use crate::system_api::names::AddressWidth;
 
 /// Compiles and links modules with one effort.

@@ -34,11 +34,11 @@ use crate::compiler::Compiler;
 use crate::engine::Effort;
 use crate::fault::Fault;
 use crate::files;
-use crate::hex;
 use crate::instrument::{self, Instrumented, Metering};
 use crate::prepared::Prepared;
 use crate::rules::Rules;
 use crate::system_api::names::{AddressWidth, SystemCall};
+use crate::text::hex;
 use crate::validate::{ModuleInfo, Purpose};
 
 /// Version of this crate. The [rules](crate::rules::Rules) determine which server it matches.

@@ -1,14 +1,16 @@
-//! The results of a message.
+//! The results of a message, and on a subnet, the function that ran and what caused it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::ops::{AddAssign, Range};
 use std::time::Duration;
 
 use candid::utils::ArgumentDecoder;
+use ic_principal::Principal;
 
 use crate::decoding::decode_args;
 use crate::fault::Reject;
+use crate::limits::{LOG_RECORD_OVERHEAD, MAX_PRINTED};
 use crate::profile::Profile;
 use crate::system_api::names::SystemCall;
 use crate::units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
@@ -335,4 +337,250 @@ pub(crate) fn all_calls(stable: &SystemCalls, others: Option<SystemCalls>) -> Op
     let mut all = others?;
     all.add_all(stable);
     Some(all)
+}
+
+/// The newest texts of a message, as many as the largest log holds, so that a canister that prints
+/// in a loop uses bounded memory.
+///
+/// Source: `CanisterLog` in `rs/types/types/src/canister_log.rs` of the replica.
+#[derive(Clone, Debug, Default)]
+pub struct Printed {
+    texts: VecDeque<String>,
+    bytes: u64,
+    /// Number of texts before those.
+    dropped: u64,
+}
+
+impl Printed {
+    /// Adds a text, and drops the oldest if there is no room for it.
+    pub fn add(&mut self, text: String) {
+        self.bytes += size(&text);
+        self.texts.push_back(text);
+        while self.bytes > MAX_PRINTED.get()
+            && let Some(oldest) = self.texts.pop_front()
+        {
+            self.bytes -= size(&oldest);
+            self.dropped += 1;
+        }
+    }
+
+    /// Adds the texts that a later function printed.
+    pub fn append(&mut self, later: Self) {
+        if later.dropped > 0 {
+            let texts = std::mem::take(&mut self.texts);
+            self.dropped += texts.len() as u64 + later.dropped;
+            self.bytes = 0;
+        }
+        later.texts.into_iter().for_each(|text| self.add(text));
+    }
+
+    /// The texts, the oldest first, and the number of those before them.
+    pub fn into_parts(self) -> (Vec<String>, u64) {
+        (self.texts.into(), self.dropped)
+    }
+}
+
+fn size(text: &str) -> u64 {
+    text.len() as u64 + LOG_RECORD_OVERHEAD.get()
+}
+
+/// The number of the execution that caused a message; `None` if a user or the replica did.
+pub type Cause = Option<u64>;
+
+/// One execution on a subnet.
+#[derive(Clone, Debug)]
+pub struct Executed {
+    /// The number of the execution: one more than that of the one before it.
+    pub number: u64,
+    /// The execution that caused it, unless a user or the replica did.
+    pub cause: Cause,
+    /// The canister.
+    pub canister: Principal,
+    /// The function that ran.
+    pub function: Function,
+    /// Cycles that the canister sent with calls, net of those that came back and those that it
+    /// accepted.
+    pub cycles_sent: i128,
+    /// The part of the execution's cycles that is for messages: the ingress message, calls, and for
+    /// a callback the response.
+    pub transmission: Cycles,
+    /// The outcome and the costs. The cycles include the transmission of its calls, and for a
+    /// callback that of the response.
+    pub execution: Execution,
+}
+
+impl fmt::Display for Executed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.function, self.canister)
+    }
+}
+
+/// The function that an execution ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// An update method.
+    Update(String),
+    /// A query method, called by a user, or by a canister or a user as an update.
+    Query(String),
+    /// A composite query method.
+    CompositeQuery(String),
+    /// The callback of a reply.
+    ReplyCallback,
+    /// The callback of a reject.
+    RejectCallback,
+    /// The cleanup after a callback failed.
+    Cleanup,
+    /// `canister_heartbeat`.
+    Heartbeat,
+    /// `canister_global_timer`.
+    GlobalTimer,
+    /// `canister_on_low_wasm_memory`.
+    OnLowWasmMemory,
+    /// A method of the management canister that concerns the canister.
+    Management(String),
+}
+
+impl Function {
+    /// The name of a method.
+    pub fn method(&self) -> Option<&str> {
+        match self {
+            Self::Update(name)
+            | Self::Query(name)
+            | Self::CompositeQuery(name)
+            | Self::Management(name) => Some(name),
+            Self::ReplyCallback
+            | Self::RejectCallback
+            | Self::Cleanup
+            | Self::Heartbeat
+            | Self::GlobalTimer
+            | Self::OnLowWasmMemory => None,
+        }
+    }
+}
+
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Update(name) => write!(f, "{name}"),
+            Self::Query(name) => write!(f, "{name} (query)"),
+            Self::CompositeQuery(name) => write!(f, "{name} (composite query)"),
+            Self::ReplyCallback => f.write_str("reply callback"),
+            Self::RejectCallback => f.write_str("reject callback"),
+            Self::Cleanup => f.write_str("cleanup"),
+            Self::Heartbeat => f.write_str("heartbeat"),
+            Self::GlobalTimer => f.write_str("timer"),
+            Self::OnLowWasmMemory => f.write_str("low memory hook"),
+            Self::Management(name) => write!(f, "{name} (management canister)"),
+        }
+    }
+}
+
+/// Executions that are kept.
+const MAX_KEPT: usize = 1 << 16;
+/// Nodes of profiles that are kept.
+const MAX_NODES: usize = 1 << 20;
+
+/// The executions since they were last taken.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    next: u64,
+    kept: Vec<Executed>,
+    profiles: bool,
+    /// Nodes of the profiles so far.
+    nodes: usize,
+}
+
+impl Trace {
+    /// The trace of a query, which profiles if this one does.
+    pub fn of_query(&self) -> Self {
+        Self { profiles: self.profiles, ..Self::default() }
+    }
+
+    /// Returns true if the next execution is profiled.
+    pub fn profiles(&self) -> bool {
+        self.profiles && self.nodes <= MAX_NODES && self.kept.len() < MAX_KEPT
+    }
+
+    /// Sets whether executions are profiled, and keeps profiles up to the limit again.
+    pub fn set_profiling(&mut self, on: bool) {
+        (self.profiles, self.nodes) = (on, 0);
+    }
+
+    /// The number of the next execution.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Adds an execution and returns its number.
+    pub fn add(
+        &mut self,
+        cause: Cause,
+        canister: Principal,
+        function: Function,
+        cycles_sent: i128,
+        transmission: Cycles,
+        mut execution: Execution,
+    ) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        if self.kept.len() < MAX_KEPT {
+            let nodes = execution.profile.as_ref().map_or(0, |profile| profile.nodes.len());
+            self.nodes = self.nodes.saturating_add(nodes);
+            if self.nodes > MAX_NODES {
+                execution.profile = None;
+            }
+            self.kept.push(Executed {
+                number,
+                cause,
+                canister,
+                function,
+                cycles_sent,
+                transmission,
+                execution,
+            });
+        }
+        number
+    }
+
+    /// Takes the executions that were kept.
+    pub fn take(&mut self) -> Vec<Executed> {
+        std::mem::take(&mut self.kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(first: u64, last: u64) -> Printed {
+        let mut printed = Printed::default();
+        (first..=last).for_each(|number| printed.add(format!("{number:05}")));
+        printed
+    }
+
+    #[test]
+    fn the_newest_texts_are_kept() {
+        let most = MAX_PRINTED.get() / 45;
+        let (texts, dropped) = printed(1, most).into_parts();
+        assert_eq!((texts.len() as u64, dropped), (most, 0));
+        let (texts, dropped) = printed(1, most + 2).into_parts();
+        assert_eq!((texts.len() as u64, dropped), (most, 2));
+        assert_eq!(texts[0], "00003");
+    }
+
+    #[test]
+    fn texts_of_a_later_function_replace_earlier_ones() {
+        let most = MAX_PRINTED.get() / 45;
+        let after = |last| {
+            let mut all = printed(1, 10);
+            all.append(printed(11, last));
+            all.into_parts()
+        };
+        assert_eq!(after(20).0.concat(), printed(1, 20).into_parts().0.concat());
+        assert_eq!(after(20).1, 0);
+        let (texts, dropped) = after(most + 1);
+        assert_eq!((texts[0].as_str(), dropped), ("00002", 1));
+        let (texts, dropped) = after(most + 11);
+        assert_eq!((texts[0].as_str(), dropped), ("00012", 11));
+    }
 }

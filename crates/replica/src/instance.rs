@@ -20,9 +20,8 @@ use wasmtime::unix::StoreExt;
 use wasmtime::{Global, Instance, InstancePre, Memory, Store, StoreLimitsBuilder, Val};
 
 use crate::engine::{GUARD, RESERVED};
-use crate::execution::{CallCount, PageCharges, Reading, Readings, SystemCalls};
+use crate::execution::{CallCount, PageCharges, Printed, Reading, Readings, SystemCalls};
 use crate::fault::Fault;
-use crate::globals::GlobalValue;
 use crate::instrument::{TABLE, page_map, profiled};
 use crate::limits;
 use crate::memory::pages::{Pages, common, joined};
@@ -31,16 +30,12 @@ use crate::memory::{
     faulted, os, prepare,
 };
 use crate::module::Module;
-use crate::printed::Printed;
 use crate::profile::{CallTree, ProfileError, Recorder, Span, Tree};
 use crate::rules::Rules;
-use crate::state::State;
-use crate::system_api::host::{Host, Parts};
-use crate::system_api::marks::{allow_stable_pages, page_charges, take_marks};
-use crate::system_api::message::{Effects, Message};
+use crate::state::{GlobalValue, State};
+use crate::system_api::host::{Host, Parts, Slices, allow_stable_pages, page_charges, take_marks};
+use crate::system_api::message::{Closure, Effects, Message};
 use crate::system_api::names::{AddressWidth, SystemCall};
-use crate::system_api::request::Closure;
-use crate::system_api::slices::Slices;
 use crate::units::{Bytes, OS_PAGE, WASM_PAGE};
 
 /// Ranges of written Wasm pages for which the system is asked separately.

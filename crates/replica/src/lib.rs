@@ -35,26 +35,21 @@
 //! | `instrument` | prices of operators, and the rewriting that counts them |
 //! | `system_api` | functions that canisters can call, and their prices |
 //! | `memory` | heaps and stable memories, copy-on-write |
-//! | `dispatch` | the path of every message: resolved, admitted, executed, committed |
 //! | `run`, `instance` | one execution; the instance on which it runs |
-//! | `canister`, `saved` | canisters by themselves, with installs and upgrades; canisters in files |
+//! | `canister`, `saved` | canisters, with the path of every message and installs; canisters in files |
 //! | `allocation` | resources that a canister uses or has reserved |
-//! | `stable_memory` | access to the whole stable memory of a canister |
 //! | `subnet` | canisters that call each other |
-//! | `environment`, `state` | environment variables; the state between messages |
-//! | `globals` | the globals of a module that the replica exports |
+//! | `state` | the state between messages, and globals |
 //! | `profile` | instructions of a message by function |
 //! | `testing` | canisters in a developer's own tests |
 //! | `difference` | differences between a fork and its base |
-//! | `certifier` | signatures of certified data |
 //! | `compiler`, `engine` | engines, and what modules are linked with |
 //! | `cache`, `entries` | modules in memory; prepared modules in files |
 //! | `files`, `decoding` | access to files that users name; decoding of Candid |
 //! | `rules` | dated sets of prices, limits and switches |
-//! | `limits`, `cycles` | limits that all sets share; cycles that messages cost |
-//! | `saturation` | cycles that are reserved for storage when memory is scarce |
+//! | `limits`, `cycles` | limits that all sets share; cycles that messages and storage cost |
 //! | `fault` | errors, with the messages of the replica |
-//! | `printed` | the texts that a message prints |
+//! | `execution` | the results of a message |
 
 #![deny(unsafe_code)]
 #![cfg_attr(
@@ -66,37 +61,28 @@ mod allocation;
 mod backtrace;
 pub mod cache;
 mod canister;
-mod certifier;
 mod compiler;
 mod cycles;
 #[doc(hidden)]
 pub mod decoding;
 mod difference;
-mod dispatch;
 mod engine;
 mod entries;
-mod environment;
 mod execution;
 mod fault;
 #[doc(hidden)]
 pub mod files;
-mod globals;
-mod halt;
-mod hex;
 mod instance;
 mod instrument;
 mod limits;
 mod memory;
 mod module;
 mod prepared;
-mod printed;
 mod profile;
 mod replica;
 pub mod rules;
 mod run;
-mod saturation;
 mod saved;
-mod stable_memory;
 mod state;
 pub mod subnet;
 mod system_api;
@@ -111,11 +97,11 @@ mod validate;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub use canister::{Canister, Settings};
+pub use canister::install::StableMemoryError;
+pub use canister::{Canister, EnvironmentError, Settings};
 pub use difference::{Difference, DifferingPages};
 pub use engine::Effort;
 pub use entries::VERSION;
-pub use environment::EnvironmentError;
 pub use execution::{
     CallCount, Counts, Execution, FunctionCost, MemoryUse, PageCharges, Reading, Readings,
     ReplyError, StableCalls, SystemCalls, TouchedPages,
@@ -129,6 +115,5 @@ pub use profile::{Frame, FrameKind, Node, Profile, ProfileError, Span};
 pub use replica::{EngineError, Replica};
 pub use rules::{Rules, SubnetKind};
 pub use saved::{LoadError, LockError, StateLock, saved_note};
-pub use stable_memory::StableMemoryError;
 pub use units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 pub use validate::{CustomSection, EntryPoint, Method, MethodKind, ModuleInfo, Visibility};

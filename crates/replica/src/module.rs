@@ -11,11 +11,11 @@ use crate::backtrace::Functions;
 use crate::compiler::Compiler;
 use crate::entries::Entries;
 use crate::fault::Fault;
-use crate::globals::{self, ExportedGlobal};
 use crate::instrument::{Instrumented, Metering, compiling};
 use crate::prepared::Prepared;
 use crate::profile::Names;
 use crate::rules::{Rules, SubnetKind};
+use crate::state::{ExportedGlobal, exported_globals};
 use crate::system_api::host::Host;
 use crate::system_api::names::AddressWidth;
 use crate::units::Instructions;
@@ -158,7 +158,7 @@ impl Module {
 
     /// The globals that the replica exports, except its own, in its order.
     pub(crate) fn globals(&self) -> &[ExportedGlobal] {
-        self.0.globals.get_or_init(|| globals::exported(&self.wasm()))
+        self.0.globals.get_or_init(|| exported_globals(&self.wasm()))
     }
 
     /// True if heap addresses have 64 bits, which makes instructions more expensive.

@@ -25,9 +25,9 @@ use crate::memory::pages::{Pages, count};
 use crate::module::Module;
 use crate::profile::{CallTree, Profile, ProfileError, Span};
 use crate::state::State;
+use crate::system_api::host::Slices;
 use crate::system_api::message::{Answer, Effects, Message};
 use crate::system_api::names::AddressWidth;
-use crate::system_api::slices::Slices;
 use crate::units::{Cycles, Instructions, OsPages, WASM_PAGE, WasmPages};
 
 /// The result of a run.
@@ -318,7 +318,7 @@ pub fn text(
     export: &str,
 ) -> io::Result<Option<Result<String, TextError>>> {
     stacker::maybe_grow(STACK, 2 * STACK, || {
-        let state = State::initial(module, Image::new())?;
+        let state = State::initial(module.rewritten(), Image::new())?;
         let (limit, slice) = message.mode.instructions(message.rules);
         let slices = Slices::new(limit, slice);
         match LiveInstance::new(module, module.ready(), &state, message, slices) {

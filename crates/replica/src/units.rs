@@ -74,9 +74,9 @@ unit! {
     Bytes(u64)
 }
 
-/// Bytes of a WebAssembly page.
-/// Nanoseconds.
+/// Nanoseconds of a second.
 pub(crate) const SECOND: u64 = 1_000_000_000;
+/// Bytes of a WebAssembly page.
 pub const WASM_PAGE: u64 = 65_536;
 /// Bytes of an OS page, by which the Internet Computer tracks reads and writes.
 pub const OS_PAGE: u64 = 4_096;

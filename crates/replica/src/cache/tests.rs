@@ -134,7 +134,7 @@ fn a_module_that_is_not_optimised_has_an_entry_of_its_own() {
     assert_eq!(used(Effort::Full, "trap"), trapped);
     assert_eq!(used(Effort::Full, "show"), with(3, shown.clone()));
     // The optimised form is preferred.
-    let hash = crate::hex::encode(&Sha256::digest(&wasm));
+    let hash = crate::text::hex::encode(&Sha256::digest(&wasm));
     let is_optimised = |path: &PathBuf| path.to_string_lossy().contains(&hash);
     for other in entries(&folder).iter().filter(|path| !is_optimised(path)) {
         fs::remove_file(other).unwrap();

@@ -1,14 +1,19 @@
-//! A canister: its settings, its module, and its state.
+//! A canister: its settings with environment variables, its module, its state, and its bytes, which
+//! decide when it freezes.
+//!
+//! Environment variables are texts by name that a canister's controllers set and its code reads.
+//! Installing code, upgrades and snapshots leave them as they are.
 //!
 //! | module | |
 //! |---|---|
-//! | `messages` | messages to a canister by itself, and whether they are admitted |
-//! | `install` | installs and upgrades |
-//! | `sizes` | its bytes, and the balance below which it freezes |
+//! | `dispatch` | the path of every message, and messages to a canister by itself |
+//! | `install` | installs and upgrades, and replacing stable memory |
+//!
+//! Source: `validate_environment_variables` in `rs/execution_environment/src/canister_manager.rs`
+//! of the replica, its limits in `rs/config/src/execution_environment.rs`.
 
+pub(crate) mod dispatch;
 pub(crate) mod install;
-mod messages;
-mod sizes;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -16,21 +21,22 @@ use std::time::Instant;
 
 use ic_principal::Principal;
 
-use crate::allocation::{Allocation, creation_size};
-use crate::certifier::Certifier;
-use crate::cycles;
+use crate::allocation::{
+    Allocation, CHANGE_SIZE, GLOBAL_SIZE, REPLICA_GLOBALS, SECTION_OVERHEAD, Sizes, change_size,
+    creation_size,
+};
+use crate::cycles::{self, Threshold};
 use crate::difference::{Difference, DifferingPages};
-use crate::environment::{self, EnvironmentError};
 use crate::execution::Readings;
 use crate::fault::{Fault, HostError};
-use crate::halt::Halt;
 use crate::instance::{Entry, IdleSlot};
+use crate::limits::{MAX_ENVIRONMENT_TEXT, MAX_HISTORY};
 use crate::module::Module;
 use crate::profile::{CallTree, Profile, ProfileError, Span};
 use crate::rules::{Rules, SubnetKind};
 use crate::run::{Run, Target, run, run_profiled};
 use crate::state::State;
-use crate::system_api::message::{Context, Effects, Message, Mode, Status};
+use crate::system_api::message::{Certifier, Context, Effects, Halt, Message, Mode, Status};
 use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE, WasmPages};
 
 /// Settings of a canister, which messages do not change.
@@ -44,6 +50,62 @@ pub struct Settings {
     pub balance: Cycles,
     /// Largest heap of an update; 0 for no limit.
     pub heap_limit: Bytes,
+}
+
+/// Invalid environment variables. The messages are those of the management canister.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EnvironmentError {
+    /// There are too many.
+    #[error("Too many environment variables: {count} (max: {most})")]
+    TooMany {
+        /// Number of variables.
+        count: usize,
+        /// Largest number of variables of a canister.
+        most: usize,
+    },
+    /// A name is too long.
+    #[error("Environment variable name \"{name}\" exceeds the maximum allowed length of {most}.")]
+    NameTooLong {
+        /// The name.
+        name: String,
+        /// Largest size of a name.
+        most: Bytes,
+    },
+    /// A value is too long.
+    #[error("Environment variable value \"{value}\" exceeds the maximum allowed length of {most}.")]
+    ValueTooLong {
+        /// The value.
+        value: String,
+        /// Largest size of a value.
+        most: Bytes,
+    },
+}
+
+/// Largest number of variables of a canister with a module of these rules, or without a module.
+pub(crate) fn max_variables(rules: Option<Rules>) -> usize {
+    rules.unwrap_or_else(Rules::today).set().environment_variables
+}
+
+/// Checks variables against the limits, of which `most` is the limit of their number.
+pub(crate) fn check_environment(
+    variables: &BTreeMap<String, String>,
+    most: usize,
+) -> Result<(), EnvironmentError> {
+    if variables.len() > most {
+        return Err(EnvironmentError::TooMany { count: variables.len(), most });
+    }
+    let most = MAX_ENVIRONMENT_TEXT;
+    let too_long = |text: &str| text.len() as u64 > most.get();
+    for (name, value) in variables {
+        if too_long(name) {
+            return Err(EnvironmentError::NameTooLong { name: name.clone(), most });
+        }
+        if too_long(value) {
+            return Err(EnvironmentError::ValueTooLong { value: value.clone(), most });
+        }
+    }
+    Ok(())
 }
 
 /// A canister on the embedded replica.
@@ -145,7 +207,7 @@ impl Canister {
         &mut self,
         sign: impl Fn(Principal, &[u8], u64) -> Vec<u8> + Send + Sync + 'static,
     ) {
-        self.certifier = Some(Certifier(Arc::new(sign)));
+        self.certifier = Some(Certifier::new(sign));
     }
 
     /// Sets whether later messages report their System API calls by name
@@ -303,10 +365,7 @@ impl Canister {
         heap_limit: Bytes,
         variables: BTreeMap<String, String>,
     ) -> Result<(), EnvironmentError> {
-        environment::check(
-            &variables,
-            environment::max_variables(self.module().map(Module::rules)),
-        )?;
+        check_environment(&variables, max_variables(self.module().map(Module::rules)))?;
         self.environment = Arc::new(variables);
         self.configure(controllers, heap_limit);
         Ok(())
@@ -448,6 +507,60 @@ impl Canister {
     fn charge(&mut self, cost: Cycles) {
         self.balance = Cycles(self.balance.get().saturating_sub(cost.get()));
         self.time += ROUND_DURATION;
+    }
+
+    /// The balance below which the canister freezes.
+    pub(crate) fn threshold(&self, rules: Rules, messages: Bytes) -> Threshold {
+        let Allocation { compute, memory: allocated, freezing_seconds: seconds, .. } =
+            self.allocation;
+        let other = self.sizes(rules).other() + self.stored;
+        let reserved = self.reserved;
+        Threshold { rules, seconds, other, messages, compute, allocated, reserved }
+    }
+
+    /// Bytes of its two memories.
+    pub(crate) fn memories(&self) -> Bytes {
+        Bytes((self.state.heap.size() + self.state.stable.size()) as u64)
+    }
+
+    /// Bytes of its parts.
+    pub(crate) fn sizes(&self, rules: Rules) -> Sizes {
+        let mut sizes = Sizes {
+            heap: Bytes(self.state.heap.size() as u64),
+            stable: Bytes(self.state.stable.size() as u64),
+            history: self.history.iter().copied().sum(),
+            log: self.allocation.log_store(rules),
+            ..Sizes::default()
+        };
+        if let Some(module) = &self.module {
+            let sections = &module.info().custom_sections;
+            let sections = sections.iter().map(|(name, section)| {
+                (name.len() + section.content.len()) as u64 + SECTION_OVERHEAD
+            });
+            let globals = module.globals().len() as u64 + REPLICA_GLOBALS;
+            sizes.globals = Bytes(globals * GLOBAL_SIZE.get());
+            sizes.module = Bytes(module.uploaded().len() as u64);
+            sizes.sections = Bytes(sections.sum());
+        }
+        sizes
+    }
+
+    /// Adds a change to the history, of which the replica keeps the last ones.
+    pub(crate) fn count_in_history(&mut self, controllers: Option<usize>) {
+        self.record_change(change_size(controllers.unwrap_or_default()));
+    }
+
+    /// The history of a canister that was created and installed, for one that is loaded.
+    pub(crate) fn history_of(settings: &Settings) -> VecDeque<Bytes> {
+        VecDeque::from([creation_size(settings.controllers.len()), CHANGE_SIZE])
+    }
+
+    /// Adds a change to the history, of which the replica keeps the last ones.
+    fn record_change(&mut self, bytes: Bytes) {
+        if self.history.len() == MAX_HISTORY {
+            self.history.pop_front();
+        }
+        self.history.push_back(bytes);
     }
 
     /// Returns an error if a message was committed only in part.

@@ -19,11 +19,11 @@ use wasmtime::{Engine, Instance, Store, Val};
 use super::*;
 use crate::engine::STACK;
 use crate::fault::{ErrorCode, Fault, Reject};
-use crate::globals::GlobalValue;
 use crate::limits::WASM_STACK;
 use crate::module::Module;
 use crate::profile::Span;
 use crate::rules::Rules;
+use crate::state::GlobalValue;
 use crate::validate::{Purpose, validate};
 use crate::{Canister, Execution, Replica};
 
@@ -70,7 +70,7 @@ fn rewritten_modules_do_not_depend_on_the_host() {
     for rules in [Rules::of_2025_10(), Rules::of_2026_08()] {
         for metering in [Metering::Local, Metering::Stored, Metering::Profiled] {
             let rewritten = instrument(&wasm, metering, rules).unwrap().wasm;
-            let hash = crate::hex::encode(&Sha256::digest(&rewritten));
+            let hash = crate::text::hex::encode(&Sha256::digest(&rewritten));
             text += &format!("{rules} {metering:?}: {} bytes, {hash}\n", rewritten.len());
         }
     }

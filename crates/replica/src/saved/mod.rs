@@ -33,21 +33,19 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::allocation::Allocation;
-use crate::canister::{Canister, Settings};
+use crate::canister::{Canister, Settings, check_environment, max_variables};
 use crate::cycles;
-use crate::environment::{self, max_variables};
 use crate::execution::Readings;
 use crate::fault::Reject;
 use crate::files;
-use crate::globals::GlobalValue;
-use crate::hex;
 use crate::instance::IdleSlot;
 use crate::memory::os::present;
 use crate::memory::{Image, PAGE};
 use crate::module::Module;
 use crate::rules::Rules;
-use crate::state::State;
+use crate::state::{GlobalValue, State};
 use crate::system_api::names::AddressWidth;
+use crate::text::hex;
 use crate::units::{Bytes, Cycles, WASM_PAGE};
 
 pub use lock::{LockError, StateLock};
@@ -291,7 +289,7 @@ impl Header {
         }
         // They may have been set before the module was installed.
         let most = max_variables(Some(rules)).max(max_variables(None));
-        if environment::check(&self.environment, most).is_err() {
+        if check_environment(&self.environment, most).is_err() {
             return Err(LoadError::Damaged("its environment variables"));
         }
         let Some(rewritten) = module.map(Module::rewritten) else { return Ok(()) };

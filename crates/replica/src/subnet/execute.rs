@@ -15,24 +15,23 @@ use std::collections::BTreeMap;
 
 use ic_principal::Principal;
 
-use super::contexts::{CallContext, Callback, CallbackId, Conclusion, ContextId, Origin, Outcome};
-use super::ingress::{Answered, MessageId};
+use super::management::methods::check_call;
 use super::member::{Member, Next, Start, Surroundings, Task};
-use super::queues::{Content, Delivery, Ingress, Input};
-use super::trace::{Cause, Function, Trace};
+use super::messages::{
+    Answered, CallContext, Callback, CallbackId, Conclusion, Content, ContextId, Delivery, Ingress,
+    Input, MessageId, Origin, Outcome,
+};
 use crate::canister::Canister;
-use crate::cycles;
-use crate::dispatch::{self, Called, Invocation, Place, Refusal, exported};
-use crate::execution::Execution;
+use crate::canister::dispatch::{self, Called, Invocation, Place, Refusal, exported};
+use crate::cycles::{self, Saturation};
+use crate::execution::{Cause, Execution, Function, Trace};
 use crate::fault::{ErrorCode, Fault, HostError, Reject, RejectCode};
 use crate::instance::Entry;
 use crate::limits::{CANISTER_OVERHEAD, CLEANUP_PERCENT, MESSAGE_OVERHEAD};
 use crate::rules::Rules;
 use crate::run::Run;
-use crate::saturation::Saturation;
-use crate::system_api::message::{Answer, Context, Mode, Rejection, Status};
-use crate::system_api::request::Closure;
-use crate::units::{Bytes, Cycles, Instructions};
+use crate::system_api::message::{Answer, Closure, Context, Mode, Rejection, Request, Status};
+use crate::units::{Bytes, Cycles, Instructions, SECOND};
 use crate::validate::EntryPoint;
 
 /// The surroundings of an execution.
@@ -208,10 +207,7 @@ impl Member {
     /// # Errors
     ///
     /// If the host has no memory left.
-    pub fn execute_next(
-        &mut self,
-        round: &mut Round<'_>,
-    ) -> Result<Option<Instructions>, HostError> {
+    fn execute_next(&mut self, round: &mut Round<'_>) -> Result<Option<Instructions>, HostError> {
         if let Some(task) = self.pop_task() {
             return self.execute_task(task, round).map(Some);
         }
@@ -273,15 +269,7 @@ impl Member {
             self.canister.state.timer = 0;
         }
         let context = self.contexts.open(CallContext::new(Origin::Task, Cycles(0)));
-        let start = Start {
-            caller: Principal::management_canister(),
-            argument: &[],
-            context: Context::default(),
-            limit: None,
-            next: Next::Other,
-            paid: Cycles(0),
-            certificate: None,
-        };
+        let start = Start::new(Principal::management_canister(), &[], Context::default());
         let export = exported(entry.name());
         let mut place = OnSubnet::within(self, round, start, context, reserved);
         let run = dispatch::execute(&mut place, mode, Entry::Export(&export))?;
@@ -298,15 +286,8 @@ impl Member {
         let rules = self.rules();
         let paid = call.induction(rules);
         let context = CallContext::new(call.origin.clone(), call.cycles);
-        let start = Start {
-            caller: call.origin.caller(),
-            argument: &call.argument,
-            context: context.seen(),
-            limit: None,
-            next: Next::Other,
-            paid,
-            certificate: None,
-        };
+        let start = Start::new(call.origin.caller(), &call.argument, context.seen());
+        let start = Start { paid, ..start };
         let next = match call.origin {
             Origin::Canister { deadline: 0, .. } => Next::Request,
             _ => Next::Other,
@@ -438,15 +419,8 @@ impl Member {
         {
             let limit = mode.instructions(rules).0;
             let left = Instructions(limit.get().saturating_sub(charge.get()));
-            let cleanup = Start {
-                caller,
-                argument: &[],
-                context: start.context,
-                limit: Some(left),
-                next,
-                paid: Cycles(0),
-                certificate: None,
-            };
+            let cleanup = Start::new(caller, &[], start.context);
+            let cleanup = Start { limit: Some(left), next, ..cleanup };
             let (cleaned, used) = self.clean_up(closure, cleanup, Some(number), round)?;
             charge += used;
             if let Err(cleanup) = cleaned {
@@ -534,6 +508,57 @@ impl Member {
                 };
                 self.queues.push_output(delivery);
             }
+        }
+    }
+
+    /// Sends the calls of a message, and returns its answer. `number` is that of the execution. `routed`
+    /// is false if it is a composite query whose calls of the management canister are not routed, because
+    /// its subnet answers them.
+    pub fn send_all(
+        &mut self,
+        run: &mut Run,
+        context: ContextId,
+        number: u64,
+        time: u64,
+        routed: bool,
+    ) -> Answer {
+        for request in std::mem::take(&mut run.effects.requests) {
+            self.send(context, request, (Some(number), time), routed);
+        }
+        std::mem::replace(&mut run.effects.answer, Answer::Earlier)
+    }
+
+    fn send(
+        &mut self,
+        context: ContextId,
+        request: Request,
+        (cause, time): (Cause, u64),
+        routed: bool,
+    ) {
+        let expiry = |seconds: u32| (time + u64::from(seconds) * SECOND) / SECOND * SECOND;
+        let deadline = request.timeout.map_or(0, expiry);
+        let prepaid = cycles::callback(self.rules(), self.wasm64());
+        let callback = self.contexts.register(context, &request, deadline, prepaid);
+        let Request { callee, method, argument, cycles, .. } = request;
+        let management = callee == Principal::management_canister();
+        // The canister's version when the message began.
+        let version = self.canister.version().saturating_sub(1);
+        let refused = match management && routed {
+            true => check_call(&method, &argument, version, &self.routes).err(),
+            false => None,
+        };
+        let call = Delivery {
+            sender: self.canister.id(),
+            receiver: callee,
+            callback,
+            deadline,
+            cycles,
+            cause,
+            content: Content::Request { method, argument },
+        };
+        match refused {
+            Some(rejection) => self.queues.push_input(call.answer(Err(rejection), cycles)),
+            None => self.queues.push_output(call),
         }
     }
 }

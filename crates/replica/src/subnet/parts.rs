@@ -1,11 +1,13 @@
-//! Parts of a subnet: ranges of canister ids, with the rules of their kind of subnet.
+//! The canister ids of a subnet, in parts, and calls to remote canisters, which are not on the subnet.
 //!
-//! A subnet has one part. A server that offers several subnets has a part for each of them. Canisters
-//! of all parts run in the same rounds and call each other as canisters of one subnet do.
+//! A subnet has one part. A server that offers several subnets has a part for each of them, with the
+//! rules of its kind of subnet. Canisters of all parts run in the same rounds and call each other as
+//! canisters of one subnet do. A function may answer calls to remote canisters.
 //!
 //! A new canister gets the next id of the last range of its part. Ids of the other ranges are for
 //! those who ask for an id.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -14,6 +16,7 @@ use ic_principal::Principal;
 use crate::cycles::{KEYS, NODES};
 use crate::replica::Replica;
 use crate::rules::Rules;
+use crate::units::Cycles;
 
 /// The number of the first canister id.
 const FIRST: u64 = 0xffff_ffff_ffe0_0000;
@@ -125,4 +128,32 @@ pub fn canister_id(number: u64) -> Principal {
 pub fn number(id: &Principal) -> Option<u64> {
     let number = id.as_slice().first_chunk().copied().map(u64::from_be_bytes)?;
     (canister_id(number) == *id).then_some(number)
+}
+
+/// A call to a canister that is not on the subnet.
+#[derive(Clone, Copy, Debug)]
+pub struct RemoteCall<'a> {
+    /// The canister that calls.
+    pub caller: Principal,
+    /// The canister that it calls.
+    pub callee: Principal,
+    /// The method.
+    pub method: &'a str,
+    /// The argument.
+    pub argument: &'a [u8],
+    /// Cycles that come with the call. A reply accepts all of them.
+    pub cycles: Cycles,
+}
+
+/// Answers calls: a reply or the text of a reject. `None` if there is no such canister.
+type Answer = dyn Fn(&RemoteCall<'_>) -> Option<Result<Vec<u8>, String>> + Send + Sync;
+
+/// A function that answers calls.
+#[derive(Clone)]
+pub struct RemoteAnswers(pub(super) Arc<Answer>);
+
+impl fmt::Debug for RemoteAnswers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RemoteAnswers")
+    }
 }

@@ -8,27 +8,26 @@
 //! replica.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use ic_principal::Principal;
 
-use super::contexts::{CallContext, CallbackId, Conclusion, ContextId, Origin, Outcome};
 use super::execute::reported;
-use super::ingress::{Call, not_found};
 use super::member::{Member, Next, Start, Surroundings};
-use super::queues::{Content, Delivery};
+use super::messages::{
+    Call, CallContext, CallbackId, Conclusion, Content, ContextId, Delivery, Origin, Outcome,
+    not_found,
+};
 use super::subnet_state::Subnet;
-use super::trace::{Cause, Function, Trace};
 use crate::canister::Canister;
-use crate::certifier::Certifier;
-use crate::dispatch::{self, Called, Invocation, Place};
+use crate::canister::dispatch::{self, Called, Invocation, Place};
+use crate::cycles::Saturation;
+use crate::execution::{Cause, Function, Trace};
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::instance::Entry;
 use crate::limits::{MAX_CALLBACKS, MAX_QUERY_DEPTH, MAX_QUERY_INSTRUCTIONS, QUERY_CALL_OVERHEAD};
 use crate::rules::SubnetKind;
 use crate::run::Run;
-use crate::saturation::Saturation;
-use crate::system_api::message::{Answer, Certificate, Mode, Rejection, Status};
+use crate::system_api::message::{Answer, Certificate, Certifier, Mode, Rejection, Status};
 use crate::units::{Cycles, Instructions};
 use crate::validate::MethodKind;
 
@@ -177,7 +176,7 @@ impl Subnet {
         &mut self,
         sign: impl Fn(Principal, &[u8], u64) -> Vec<u8> + Send + Sync + 'static,
     ) {
-        self.certifier = Some(Certifier(Arc::new(sign)));
+        self.certifier = Some(Certifier::new(sign));
     }
 
     fn certificate(&self, canister: &Canister) -> Option<Certificate> {
@@ -306,13 +305,9 @@ impl<'a> Graph<'a> {
         };
         let context = CallContext::new(origin.clone(), Cycles(0));
         let start = Start {
-            caller,
-            argument,
-            context: context.seen(),
             limit: Some(self.limit(rules.instructions().query)),
-            next: Next::Other,
-            paid: Cycles(0),
             certificate: self.subnet.certificate(&member.canister),
+            ..Start::new(caller, argument, context.seen())
         };
         let seat = Seat::Shared(member);
         let mut place = self.place(seat, start, Some(context));
@@ -403,15 +398,8 @@ impl<'a> Graph<'a> {
         let number = self.add(cause, &node.member, function, run, &result);
         node.last = Some(number);
         if let (Err(fault), Some(closure)) = (&result, callback.on_cleanup) {
-            let cleanup = Start {
-                caller,
-                argument: &[],
-                context: seen,
-                limit: Some(Instructions(limit.get().saturating_sub(charge.get()))),
-                next: Next::Other,
-                paid: Cycles(0),
-                certificate: None,
-            };
+            let left = Instructions(limit.get().saturating_sub(charge.get()));
+            let cleanup = Start { limit: Some(left), ..Start::new(caller, &[], seen) };
             let entry = Entry::Callback(closure);
             let member = &mut node.member;
             let mut run = self.execute(member, cleanup, Mode::CompositeCleanup, entry)?;

@@ -22,16 +22,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::managed::{Code, Managed, Snapshot};
-use super::management::metadata::{Global, GlobalTimer, HookStatus};
+use super::managed::{Code, Global, GlobalTimer, HookStatus, Managed, Snapshot};
 use super::member::{Member, SavedPlace};
+use super::parts::Part;
 use super::subnet_state::Subnet;
 use crate::allocation::Allocation;
 use crate::canister::Canister;
 use crate::fault::Reject;
 use crate::files;
-use crate::globals::GlobalValue;
-use crate::hex;
 use crate::limits::{MAX_CHUNKS, MAX_HISTORY, MAX_LOG, MAX_SNAPSHOTS};
 use crate::module::{Module, first_canister};
 use crate::replica::Replica;
@@ -40,6 +38,8 @@ use crate::saved::{
     Content, LoadError, MAX_AGE, PREAMBLE, SUBNET_MAGIC, Saved, check_rules, is_subnet, load_at,
     preamble, read_part, read_preamble, replace,
 };
+use crate::state::GlobalValue;
+use crate::text::hex;
 use crate::units::{Bytes, Cycles, WASM_PAGE};
 
 /// The version of the format that this version of the crate reads and writes.
@@ -202,7 +202,7 @@ impl Subnet {
             format: FORMAT,
             note: note.to_owned(),
             rules: rules.name().to_owned(),
-            next_id: self.parts.first().map_or(0, super::Part::next_number),
+            next_id: self.parts.first().map_or(0, Part::next_number),
             clock: Clock { time: self.time, last_round: self.last_round, rounds: self.rounds },
             random: Random { seed: self.seed, drawn: self.drawn },
             chunks: Vec::new(),

@@ -13,8 +13,8 @@
 //! `rs/embedders/src/wasmtime_embedder` of the replica.
 
 use super::calls::{ApiCall, contract, help, no_heap, slice};
+use super::message::{Closure, Request};
 use super::names::SystemCall;
-use super::request::{Closure, Request};
 use crate::cycles;
 use crate::fault::{Fault, RejectCode};
 use crate::limits::MAX_CALL_TIMEOUT;

@@ -1,22 +1,19 @@
-//! A message during its execution: its input, its effects, and the log.
+//! A message during its execution: its input, its effects with the calls that it makes, and the log.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use ic_principal::Principal;
 
-use super::prices::BYTE_TRANSMITTED;
-use super::request::{Quota, Request};
-use crate::cycles::Threshold;
-use crate::execution::Readings;
+use super::names::BYTE_TRANSMITTED;
+use crate::cycles::{Reserve, Threshold};
+use crate::execution::{Printed, Readings};
 use crate::fault::{MAX_MESSAGE, RejectCode, shortened};
-use crate::halt::Halt;
-use crate::limits::LOG_RECORD_OVERHEAD;
+use crate::limits::{LOG_RECORD_OVERHEAD, MAX_QUEUE, REQUEST_OVERHEAD, RESPONSE_OVERHEAD};
 use crate::memory::TouchPrices;
-use crate::printed::Printed;
 use crate::rules::Rules;
-use crate::saturation::Reserve;
 use crate::units::{Bytes, Cycles, Instructions, OsPages};
 
 /// The role in which the canister's code runs. It determines the allowed calls and the limits.
@@ -125,7 +122,7 @@ impl Mode {
     }
 
     /// Returns true for the callback of a reply.
-    pub fn is_reply_callback(self) -> bool {
+    fn is_reply_callback(self) -> bool {
         matches!(self, Self::ReplyCallback | Self::CompositeReplyCallback)
     }
 
@@ -268,6 +265,49 @@ impl fmt::Debug for Certificate {
     }
 }
 
+/// A function that signs the certified data of a canister at a time.
+type Sign = dyn Fn(Principal, &[u8], u64) -> Vec<u8> + Send + Sync;
+
+/// Signs certified data, which queries can read.
+#[derive(Clone)]
+pub struct Certifier(Arc<Sign>);
+
+impl Certifier {
+    /// A certifier with this function.
+    pub fn new(sign: impl Fn(Principal, &[u8], u64) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(sign))
+    }
+
+    /// Returns the certificate of a canister's data, which is signed when it is first read.
+    pub fn certificate(&self, canister: Principal, data: &[u8], time: u64) -> Certificate {
+        let (sign, data) = (Arc::clone(&self.0), data.to_vec());
+        Certificate::new(move || sign(canister, &data, time))
+    }
+}
+
+impl fmt::Debug for Certifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Certifier")
+    }
+}
+
+/// A switch that ends the messages of a subnet or of a canister. Those that run fail within some billion
+/// instructions, and so have no effect. No others are executed, except for queries.
+#[derive(Clone, Debug, Default)]
+pub struct Halt(Arc<AtomicBool>);
+
+impl Halt {
+    /// Ends the messages.
+    pub fn halt(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if messages have to end.
+    pub(crate) fn is_requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// The input of a message, and what the canister can find out about itself.
 #[derive(Clone, Debug)]
 pub struct Message {
@@ -374,6 +414,78 @@ impl Message {
     /// Returns true if the caller controls the canister, and so learns how many cycles are missing.
     pub fn by_controller(&self) -> bool {
         self.controllers.contains(&self.caller)
+    }
+}
+
+/// A call to another canister.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The canister that is called.
+    pub callee: Principal,
+    /// Its method.
+    pub method: String,
+    /// The argument.
+    pub argument: Vec<u8>,
+    /// The callback of a reply.
+    pub on_reply: Closure,
+    /// The callback of a reject.
+    pub on_reject: Closure,
+    /// The callback that runs if one of the others fails.
+    pub on_cleanup: Option<Closure>,
+    /// Cycles sent with the call.
+    pub cycles: Cycles,
+    /// Seconds after which a best-effort call expires.
+    pub timeout: Option<u32>,
+}
+
+/// Bytes of memory for a request with `bytes` of name and argument, or for the largest response if
+/// that is guaranteed.
+pub fn request_memory(rules: Rules, bytes: u64, best_effort: bool) -> Bytes {
+    let request = Bytes(bytes + REQUEST_OVERHEAD);
+    if best_effort { request } else { request.max(reserved_memory(rules)) }
+}
+
+/// Bytes of memory reserved for a guaranteed response.
+pub fn reserved_memory(rules: Rules) -> Bytes {
+    rules.set().messages.reply + Bytes(RESPONSE_OVERHEAD)
+}
+
+/// A function of the canister's table with its argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closure {
+    /// Index in the table.
+    pub function: u32,
+    /// The argument.
+    pub environment: u64,
+}
+
+/// The calls that a message may make.
+#[derive(Clone, Debug)]
+pub struct Quota {
+    /// Number of calls to any canister.
+    pub calls: usize,
+    /// Number of calls to a canister, if fewer than fit into an empty queue.
+    pub slots: BTreeMap<Principal, usize>,
+}
+
+impl Quota {
+    /// Returns true if a message that made `requests` may call `callee` once more.
+    pub fn allows(&self, callee: &Principal, requests: &[Request]) -> bool {
+        let slots = self.slots.get(callee).copied().unwrap_or(MAX_QUEUE);
+        let used = requests.iter().filter(|request| request.callee == *callee).count();
+        requests.len() < self.calls && used < slots
+    }
+}
+
+impl Request {
+    /// Bytes that the fee depends on.
+    pub fn bytes(&self) -> u64 {
+        (self.method.len() + self.argument.len()) as u64
+    }
+
+    /// Bytes of memory for the request, or for the largest response if that is guaranteed.
+    pub fn memory(&self, rules: Rules) -> Bytes {
+        request_memory(rules, self.bytes(), self.timeout.is_some())
     }
 }
 

@@ -10,25 +10,22 @@ use ic_management_canister_types::{
 };
 use sha2::{Digest, Sha256};
 
-use super::access::check_controller;
-use super::arguments::InstallCodeArgs;
 use super::call::{
-    ManagementCall, Outcome, canister_not_found_anywhere, decode, invalid, refusal, reply,
+    ChangeDetails, InstallCodeArgs, ManagementCall, Mode, Outcome, canister_not_found_anywhere,
+    decode, invalid, refusal, reply,
 };
-use super::storage::Storing;
-use super::types::{ChangeDetails, Mode};
+use super::methods::{Storing, check_controller};
 use crate::canister::Canister;
 use crate::canister::install::{Installed, Upgrade};
 use crate::cycles;
+use crate::execution::Function;
 use crate::fault::{ErrorCode, Reject};
 use crate::limits::{MAX_CHUNKS, UPLOAD_INSTRUCTIONS};
 use crate::module::Module;
 use crate::rules::Rules;
 use crate::subnet::managed::{CHUNK, Code};
-use crate::subnet::member::Member;
-use crate::subnet::member::Next;
+use crate::subnet::member::{Member, Next};
 use crate::subnet::subnet_state::Subnet;
-use crate::subnet::trace::Function;
 use crate::units::{Bytes, Cycles};
 use crate::validate::Purpose;
 

@@ -7,12 +7,9 @@ use candid::{CandidType, Principal};
 use ic_management_canister_types::{
     HttpHeader, HttpMethod, HttpRequestArgs, HttpRequestResult, TransformArgs, TransformContext,
 };
-
 use serde::Deserialize;
 
-use super::bounded::Bounded;
-use super::call::{ManagementCall, invalid};
-use super::outcall::{HttpRequest, HttpResponse};
+use super::call::{Bounded, HttpRequest, HttpResponse, ManagementCall, invalid};
 use crate::cycles;
 use crate::fault::{ErrorCode, HostError, Reject, RejectCode};
 use crate::subnet::subnet_state::Subnet;

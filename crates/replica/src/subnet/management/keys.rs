@@ -19,8 +19,7 @@ use ic_management_canister_types::{
 };
 use serde::Deserialize;
 
-use super::bounded::Bounded;
-use super::call::{ManagementCall, Outcome, decode, invalid, reply};
+use super::call::{Bounded, ManagementCall, Outcome, decode, invalid, reply};
 use crate::cycles;
 use crate::fault::{ErrorCode, Reject};
 

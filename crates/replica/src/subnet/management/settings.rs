@@ -10,22 +10,18 @@ use ic_management_canister_types::{
 };
 use sha2::{Digest, Sha256};
 
-use super::call::{ManagementCall, Outcome, invalid, refusal, reply};
-use super::methods::{MAX_DELAYED_FEE, creation_args};
-use super::storage::{Size, allocation_too_small, cannot_grow, subnet_full};
-use super::types::{ChangeDetails, ChangeOrigin};
+use super::call::{ChangeDetails, ChangeOrigin, ManagementCall, Outcome, invalid, refusal, reply};
+use super::methods::{
+    MAX_DELAYED_FEE, Size, allocation_too_small, cannot_grow, creation_args, subnet_full,
+};
 use crate::allocation::Allocation;
-use crate::canister::{Canister, Settings};
-use crate::cycles::{self, Threshold};
-use crate::environment;
+use crate::canister::{Canister, Settings, check_environment, max_variables};
+use crate::cycles::{self, Saturation, Threshold};
 use crate::fault::{ErrorCode, HostError, Reject, grouped};
 use crate::limits::{COMPUTE_CAPACITY, DEFAULT_LOG, MAX_CONTROLLERS, MAX_HEAP_LIMIT, MAX_LOG};
 use crate::rules::Rules;
-use crate::saturation::Saturation;
-use crate::subnet::contexts::Origin;
-use crate::subnet::ingress::not_found;
-use crate::subnet::member::Member;
-use crate::subnet::member::Next;
+use crate::subnet::member::{Member, Next};
+use crate::subnet::messages::{Origin, not_found};
 use crate::subnet::subnet_state::Subnet;
 use crate::units::{Bytes, Cycles};
 
@@ -293,8 +289,8 @@ impl Subnet {
         let canister = &member.canister;
         let rules = self.replica_of(&canister.id()).rules();
         if let Some(variables) = &wanted.environment {
-            let most = environment::max_variables(Some(rules));
-            environment::check(variables, most)
+            let most = max_variables(Some(rules));
+            check_environment(variables, most)
                 .map_err(|error| invalid(ErrorCode::InvalidManagementPayload, error.to_string()))?;
         }
         let old = canister.allocation;

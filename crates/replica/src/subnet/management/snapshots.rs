@@ -9,22 +9,19 @@ use ic_management_canister_types::{
 };
 use sha2::{Digest, Sha256};
 
-use super::access::{check_controller, check_viewer};
-use super::call::{Failed, ManagementCall, Outcome, invalid, refusal, reply};
-use super::metadata::{Global, GlobalTimer, HookStatus};
-use super::storage::Storing;
-use super::types::{ChangeDetails, SnapshotSource};
-use crate::cycles;
+use super::call::{
+    ChangeDetails, Failed, ManagementCall, Outcome, SnapshotSource, invalid, refusal, reply,
+};
+use super::methods::{Storing, check_controller, check_viewer};
+use crate::cycles::{self, Saturation};
 use crate::fault::{ErrorCode, HostError, Reject};
 use crate::limits::{MAX_SNAPSHOTS, SNAPSHOT_INSTRUCTIONS};
 use crate::module::Module;
 use crate::replica::Replica;
 use crate::rules::Rules;
-use crate::saturation::Saturation;
 use crate::state::State;
-use crate::subnet::managed::{Code, Snapshot};
-use crate::subnet::member::Member;
-use crate::subnet::member::Next;
+use crate::subnet::managed::{Code, Global, GlobalTimer, HookStatus, Snapshot};
+use crate::subnet::member::{Member, Next};
 use crate::subnet::subnet_state::Subnet;
 use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE};
 use crate::validate::Purpose;
@@ -315,7 +312,7 @@ fn check_fits(module: &Module, state: &State, globals: &[Global]) -> Result<(), 
 fn uploaded_state(module: &Module, state: State, globals: &[Global]) -> Result<State, Failed> {
     let State { heap, stable, certified_data, timer, .. } = state;
     // A heap that is smaller than that of a new canister grows to it.
-    let mut state = State::initial(module, stable).map_err(HostError::from)?;
+    let mut state = State::initial(module.rewritten(), stable).map_err(HostError::from)?;
     state.keep_heap(heap).map_err(HostError::from)?;
     let mut values: Vec<_> = module
         .globals()

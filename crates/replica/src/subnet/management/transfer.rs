@@ -22,23 +22,20 @@ use ic_management_canister_types::{
     UploadCanisterSnapshotMetadataResult,
 };
 
-use super::access::check_viewer;
-use super::arguments::UploadCanisterSnapshotDataArgs;
-use super::call::{Failed, ManagementCall, Outcome, invalid, reply};
+use super::call::{
+    Failed, ManagementCall, Outcome, SnapshotSource, UploadCanisterSnapshotDataArgs, invalid, reply,
+};
 use super::code::{checked_chunk, store_error};
-use super::metadata::{Global, SnapshotMetadata, UploadMetadataArgs};
+use super::methods::{Storing, check_viewer};
 use super::snapshots::creation;
-use super::storage::Storing;
-use super::types::SnapshotSource;
 use crate::cycles;
 use crate::fault::{ErrorCode, HostError, Reject};
 use crate::limits::{MAX_SNAPSHOT_SLICE, READ_SNAPSHOT_INSTRUCTIONS, UPLOAD_INSTRUCTIONS};
 use crate::memory::Image;
 use crate::rules::Rules;
 use crate::state::State;
-use crate::subnet::managed::{CHUNK, Code, Snapshot};
-use crate::subnet::member::Member;
-use crate::subnet::member::Next;
+use crate::subnet::managed::{CHUNK, Code, Global, Snapshot, SnapshotMetadata, UploadMetadataArgs};
+use crate::subnet::member::{Member, Next};
 use crate::subnet::subnet_state::Subnet;
 use crate::units::{Bytes, Cycles, Instructions};
 
