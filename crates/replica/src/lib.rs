@@ -49,7 +49,7 @@
 //! | `certifier` | signatures of certified data |
 //! | `compiler`, `engine` | engines, and what modules are linked with |
 //! | `cache`, `entries` | modules in memory; prepared modules in files |
-//! | `files`, `decoding` | access to files that users name; decoding of Candid |
+//! | `files`, `decoding` | files that users name; decoding of Candid |
 //! | `rules` | dated sets of prices, limits and switches |
 //! | `limits`, `cycles` | limits that all sets share; cycles that messages cost |
 //! | `saturation` | cycles that are reserved for storage when memory is scarce |
@@ -121,6 +121,7 @@ pub use execution::{
     ReplyError, StableCalls, SystemCalls, TouchedPages,
 };
 pub use fault::{ErrorCode, HostError, Reject, RejectCode};
+pub use files::{LockError, StateLock};
 pub use ic_principal::Principal;
 pub use instance::TextError;
 pub use memory::NoMappings;
@@ -128,7 +129,7 @@ pub use module::Module;
 pub use profile::{Frame, FrameKind, Node, Profile, ProfileError, Span};
 pub use replica::{EngineError, Replica};
 pub use rules::{Rules, SubnetKind};
-pub use saved::{LoadError, LockError, StateLock, saved_note};
+pub use saved::{LoadError, saved_note};
 pub use stable_memory::StableMemoryError;
 pub use units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 pub use validate::{CustomSection, EntryPoint, Method, MethodKind, ModuleInfo, Visibility};
