@@ -12,7 +12,7 @@ use crate::compiler::Compiler;
 use crate::entries::Entries;
 use crate::fault::Fault;
 use crate::globals::{self, ExportedGlobal};
-use crate::instrument::{Instrumented, Metering, compiling};
+use crate::instrument::{self, Instrumented, Metering};
 use crate::prepared::Prepared;
 use crate::profile::Names;
 use crate::rules::{Rules, SubnetKind};
@@ -107,7 +107,7 @@ impl Module {
     /// module, without the functions that it adds itself. Nothing here charges for them.
     pub fn compiling(&self) -> Instructions {
         // The module was rewritten from the same bytes, so this cannot fail.
-        Instructions(compiling::estimate(&self.wasm(), self.rules()).unwrap_or_default())
+        Instructions(instrument::compiling_estimate(&self.wasm(), self.rules()).unwrap_or_default())
     }
 
     /// True if the module has enhanced orthogonal persistence: upgrades say whether the heap stays.

@@ -1,7 +1,7 @@
 //! Profiles: instructions of a message by function.
 //!
 //! A message is profiled by executing it in a form of the module that attributes charges to
-//! functions (`instrument/profiled.rs`). It does and counts the same as the normal form. The
+//! functions (`instrument/instrumented.rs`). It does and counts the same as the normal form. The
 //! result is a call tree:
 //!
 //! ```text
