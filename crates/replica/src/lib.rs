@@ -47,8 +47,7 @@
 //! | `testing` | canisters in a developer's own tests |
 //! | `difference` | differences between a fork and its base |
 //! | `certifier` | signatures of certified data |
-//! | `compiler`, `engine` | engines, and what modules are linked with |
-//! | `cache`, `entries` | modules in memory; prepared modules in files |
+//! | `compiler`, `module` | engines, and compiled modules in files; modules in memory |
 //! | `files`, `decoding` | files that users name; decoding of Candid |
 //! | `rules` | dated sets of prices, limits and switches |
 //! | `limits`, `cycles` | limits that all sets share; cycles that messages cost |
@@ -64,7 +63,6 @@
 
 mod allocation;
 mod backtrace;
-pub mod cache;
 mod canister;
 mod certifier;
 mod compiler;
@@ -73,8 +71,6 @@ mod cycles;
 pub mod decoding;
 mod difference;
 mod dispatch;
-mod engine;
-mod entries;
 mod environment;
 mod execution;
 mod fault;
@@ -88,7 +84,6 @@ mod instrument;
 mod limits;
 mod memory;
 mod module;
-mod prepared;
 mod printed;
 mod profile;
 mod replica;
@@ -106,15 +101,20 @@ pub mod text;
 mod units;
 mod validate;
 
+/// Files of the cache of compiled modules, and notes about it.
+pub mod cache {
+    pub use crate::compiler::{MODULE, Note, NoteHandler};
+    pub use crate::files::TEMPORARY;
+}
+
 /// The example of README.md, as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
 pub use canister::{Canister, Settings};
+pub use compiler::{Effort, VERSION};
 pub use difference::{Difference, DifferingPages};
-pub use engine::Effort;
-pub use entries::VERSION;
 pub use environment::EnvironmentError;
 pub use execution::{
     CallCount, Counts, Execution, FunctionCost, MemoryUse, PageCharges, Reading, Readings,

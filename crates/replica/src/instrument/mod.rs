@@ -57,7 +57,7 @@ mod tests {
     use wasmtime::{Engine, Instance, Store, Val};
 
     use super::*;
-    use crate::engine::STACK;
+    use crate::compiler::STACK;
     use crate::fault::{ErrorCode, Fault, Reject};
     use crate::globals::GlobalValue;
     use crate::limits::WASM_STACK;
