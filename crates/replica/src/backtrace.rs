@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use wasmparser::{KnownCustom, Name, NameSectionReader, Parser, Payload, TypeRef};
+use wasmparser::{KnownCustom, Name, Parser, Payload, TypeRef};
 
 use crate::fault::{MAX_MESSAGE, shortened};
 use crate::instrument::{HOST_FUNCTIONS, is_stable_call, long_copies};
@@ -44,11 +44,31 @@ pub struct Functions {
     own: u32,
     /// Names of the imports that became functions, by function: some became two.
     stable_calls: Vec<String>,
-    /// Names of functions from the section `name`, by index in the uploaded module, as they are
-    /// there.
-    names: BTreeMap<u32, String>,
-    /// True if there is a section `name`.
-    named: bool,
+    /// Names of functions by index in the uploaded module, as they are there.
+    names: Option<BTreeMap<u32, String>>,
+}
+
+/// Reads the names of the first `count` functions from the section `name` of a valid module, if it
+/// has one. Names that cannot be read are ignored.
+pub fn function_names(wasm: &[u8], count: u32) -> Option<BTreeMap<u32, String>> {
+    let mut names = None;
+    // The section may be anywhere, and may name functions that do not exist.
+    for payload in Parser::new(0).parse_all(wasm).map_while(Result::ok) {
+        if let Payload::CustomSection(section) = payload
+            && let KnownCustom::Name(reader) = section.as_known()
+        {
+            let names = names.get_or_insert_with(BTreeMap::new);
+            for part in reader.into_iter().map_while(Result::ok) {
+                if let Name::Function(functions) = part {
+                    let functions = functions.into_iter().map_while(Result::ok);
+                    for naming in functions.filter(|naming| naming.index < count) {
+                        names.insert(naming.index, naming.name.to_owned());
+                    }
+                }
+            }
+        }
+    }
+    names
 }
 
 /// A function in a backtrace.
@@ -90,37 +110,15 @@ impl Functions {
         let calls: Vec<&str> = functions.stable_calls.iter().map(String::as_str).collect();
         let long: Vec<String> = long_copies(&calls, heap).into_iter().map(str::to_owned).collect();
         functions.stable_calls.extend(long);
-        // The names come last, because their section may be anywhere, and may name functions that do
-        // not exist.
-        for payload in Parser::new(0).parse_all(wasm).map_while(Result::ok) {
-            if let Payload::CustomSection(section) = payload
-                && let KnownCustom::Name(reader) = section.as_known()
-            {
-                functions.named = true;
-                functions.read(reader);
-            }
-        }
+        functions.names = function_names(wasm, functions.imports.saturating_add(functions.own));
         functions
-    }
-
-    fn read(&mut self, reader: NameSectionReader<'_>) {
-        for part in reader.into_iter().map_while(Result::ok) {
-            if let Name::Function(functions) = part {
-                let functions = functions.into_iter().map_while(Result::ok);
-                let count = self.imports.saturating_add(self.own);
-                for naming in functions.filter(|naming| naming.index < count) {
-                    self.names.insert(naming.index, naming.name.to_owned());
-                }
-            }
-        }
     }
 
     /// The backtrace of these functions of the rewritten module, the innermost first.
     pub fn backtrace(&self, frames: impl Iterator<Item = u32>) -> Option<String> {
-        if !self.named {
-            return None;
-        }
-        let frames: Vec<_> = frames.filter_map(|index| self.frame(index)).take(FRAMES).collect();
+        let names = self.names.as_ref()?;
+        let frames = frames.filter_map(|index| self.frame(index, names));
+        let frames: Vec<_> = frames.take(FRAMES).collect();
         if frames.iter().all(|frame| matches!(frame, Frame::Unknown(_))) {
             return None;
         }
@@ -136,12 +134,12 @@ impl Functions {
     }
 
     /// A function of the rewritten module, or `None` if only this replica has it.
-    fn frame(&self, index: u32) -> Option<Frame<'_>> {
+    fn frame<'a>(&'a self, index: u32, names: &'a BTreeMap<u32, String>) -> Option<Frame<'a>> {
         let own = index.checked_sub(self.kept + HOST_FUNCTIONS)?;
         if own < self.own {
             let index = self.imports + own;
             let unknown = Frame::Unknown(index + ADDED_IMPORTS);
-            return Some(self.names.get(&index).map_or(unknown, |name| Frame::Named(name)));
+            return Some(names.get(&index).map_or(unknown, |name| Frame::Named(name)));
         }
         // A function that charges for sizes comes before the stable calls.
         let stable = own.checked_sub(self.own + 1)?;

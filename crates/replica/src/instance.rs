@@ -19,7 +19,7 @@ use std::sync::Arc;
 use wasmtime::unix::StoreExt;
 use wasmtime::{Global, Instance, InstancePre, Memory, Store, StoreLimitsBuilder, Val};
 
-use crate::engine::{GUARD, RESERVED};
+use crate::compiler::{GUARD, RESERVED};
 use crate::execution::{CallCount, PageCharges, Printed, Reading, Readings, SystemCalls};
 use crate::fault::Fault;
 use crate::instrument::{TABLE, page_map, profiled};

@@ -43,9 +43,8 @@
 //! | `profile` | instructions of a message by function |
 //! | `testing` | canisters in a developer's own tests |
 //! | `difference` | differences between a fork and its base |
-//! | `compiler`, `engine` | engines, and what modules are linked with |
-//! | `cache`, `entries` | modules in memory; prepared modules in files |
-//! | `files`, `decoding` | access to files that users name; decoding of Candid |
+//! | `compiler`, `module` | engines, and compiled modules in files; modules in memory |
+//! | `files`, `decoding` | files that users name; decoding of Candid |
 //! | `rules` | dated sets of prices, limits and switches |
 //! | `limits`, `cycles` | limits that all sets share; cycles that messages and storage cost |
 //! | `fault` | errors, with the messages of the replica |
@@ -59,15 +58,12 @@
 
 mod allocation;
 mod backtrace;
-pub mod cache;
 mod canister;
 mod compiler;
 mod cycles;
 #[doc(hidden)]
 pub mod decoding;
 mod difference;
-mod engine;
-mod entries;
 mod execution;
 mod fault;
 #[doc(hidden)]
@@ -77,7 +73,6 @@ mod instrument;
 mod limits;
 mod memory;
 mod module;
-mod prepared;
 mod profile;
 mod replica;
 pub mod rules;
@@ -92,6 +87,12 @@ pub mod text;
 mod units;
 mod validate;
 
+/// Files of the cache of compiled modules, and notes about it.
+pub mod cache {
+    pub use crate::compiler::{MODULE, Note, NoteHandler};
+    pub use crate::files::TEMPORARY;
+}
+
 /// The example of README.md, as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -99,14 +100,14 @@ struct Readme;
 
 pub use canister::install::StableMemoryError;
 pub use canister::{Canister, EnvironmentError, Settings};
+pub use compiler::{Effort, VERSION};
 pub use difference::{Difference, DifferingPages};
-pub use engine::Effort;
-pub use entries::VERSION;
 pub use execution::{
     CallCount, Counts, Execution, FunctionCost, MemoryUse, PageCharges, Reading, Readings,
     ReplyError, StableCalls, SystemCalls, TouchedPages,
 };
 pub use fault::{ErrorCode, HostError, Reject, RejectCode};
+pub use files::{LockError, StateLock};
 pub use ic_principal::Principal;
 pub use instance::TextError;
 pub use memory::NoMappings;
@@ -114,6 +115,6 @@ pub use module::Module;
 pub use profile::{Frame, FrameKind, Node, Profile, ProfileError, Span};
 pub use replica::{EngineError, Replica};
 pub use rules::{Rules, SubnetKind};
-pub use saved::{LoadError, LockError, StateLock, saved_note};
+pub use saved::{LoadError, saved_note};
 pub use units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 pub use validate::{CustomSection, EntryPoint, Method, MethodKind, ModuleInfo, Visibility};

@@ -1,7 +1,7 @@
 //! Profiles: instructions of a message by function.
 //!
 //! A message is profiled by executing it in a form of the module that attributes charges to
-//! functions (`instrument/profiled.rs`). It does and counts the same as the normal form. The
+//! functions (`instrument/instrumented.rs`). It does and counts the same as the normal form. The
 //! result is a call tree:
 //!
 //! ```text
@@ -20,9 +20,10 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use wasmparser::{ExternalKind, KnownCustom, Name, Parser, Payload, TypeRef};
+use wasmparser::{ExternalKind, Parser, Payload, TypeRef};
 use wasmtime::{AsContextMut, Global, Instance, Memory, Store, Val};
 
+use crate::backtrace::function_names;
 use crate::fault::HostError;
 use crate::instrument::profiled::{
     HEAP_PAGE_FRAME, NODE, OS_PAGES_FRAME, STABLE_PAGE_FRAME, export, offset,
@@ -422,28 +423,9 @@ impl Names {
                 _ => {}
             }
         }
-        // The section may be anywhere, and may name functions that do not exist.
         let count = own.saturating_add(names.imports.len() as u32);
-        for payload in Parser::new(0).parse_all(wasm).map_while(Result::ok) {
-            if let Payload::CustomSection(section) = payload
-                && let KnownCustom::Name(reader) = section.as_known()
-            {
-                names.read(reader, count);
-            }
-        }
+        names.named = function_names(wasm, count).unwrap_or_default();
         names
-    }
-
-    /// Reads the names of the first `count` functions.
-    fn read(&mut self, reader: wasmparser::NameSectionReader<'_>, count: u32) {
-        for part in reader.into_iter().map_while(Result::ok) {
-            if let Name::Function(functions) = part {
-                let functions = functions.into_iter().map_while(Result::ok);
-                for naming in functions.filter(|naming| naming.index < count) {
-                    self.named.insert(naming.index, naming.name.to_owned());
-                }
-            }
-        }
     }
 
     /// The frame with the number that the profiled form uses.

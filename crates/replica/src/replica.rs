@@ -6,16 +6,12 @@ use std::sync::Arc;
 use ic_principal::Principal;
 use sha2::{Digest, Sha256};
 
-use crate::cache::{Modules, Note};
 use crate::canister::{Canister, Settings};
-use crate::compiler::Compiler;
-use crate::engine::Effort;
-use crate::entries::Entries;
+use crate::compiler::{Compiler, Effort, Entries, Note, Prepared};
 use crate::fault::{Fault, HostError, Reject};
 use crate::instrument::Metering;
 use crate::memory::os::{self, UnknownOs};
-use crate::module::{Module, first_canister};
-use crate::prepared::Prepared;
+use crate::module::{Module, Modules, first_canister};
 use crate::rules::Rules;
 use crate::saved::{self, LoadError};
 use crate::units::Cycles;

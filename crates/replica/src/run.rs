@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use ic_principal::Principal;
 
-use crate::engine::STACK;
+use crate::compiler::STACK;
 use crate::execution::{Execution, MemoryUse, PageCharges, Reading, SystemCalls, all_calls};
 use crate::fault::{ErrorCode, Fault, Reject, Trap};
 use crate::instance::{Entry, Failure, IdleSlot, LiveInstance, TextError, Touched};

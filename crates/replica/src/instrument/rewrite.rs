@@ -22,12 +22,11 @@ use wasmparser::{
     ElementItems, ExternalKind, FunctionBody, Operator, Parser, Payload, TableInit, TypeRef,
 };
 
-use super::body::{Bodies, FunctionMap, Metering};
+use super::body::{Bodies, FunctionMap, Metering, Wide};
+use super::instrumented::page_map::{self, PageMap};
+use super::instrumented::profiled::{self, Profiler};
 use super::instrumented::{Data, Error, Globals, HOST, Instrumented, TABLE};
-use super::page_map::{self, PageMap};
-use super::profiled::{self, Profiler};
 use super::stable::{self, Added, Api, Counted, Direction};
-use super::wide::Wide;
 use crate::rules::Rules;
 use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::units::{OS_PAGE, WASM_PAGE};

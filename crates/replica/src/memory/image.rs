@@ -6,11 +6,10 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use super::budget::Claim;
 use super::mapping::{Mapping, PER_RANGE, Rights};
 use super::os::{Committed, current, present};
 use super::pages::{PAGE, Pages, bridged, common, push, union, without};
-use super::space::Word;
+use super::space::{Claim, Word};
 use super::touch::PageTracker;
 use crate::units::WASM_PAGE;
 

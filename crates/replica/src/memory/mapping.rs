@@ -10,9 +10,8 @@ use std::sync::Arc;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mprotect};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
-use super::budget::{Claim, with_room};
 use super::pages::PAGE;
-use super::space::{Space, Word};
+use super::space::{Claim, Space, Word, with_room};
 use super::touch::PageTracker;
 use crate::units::WASM_PAGE;
 

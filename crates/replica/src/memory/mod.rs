@@ -17,8 +17,6 @@
 //! message can use the same mapping. Discarding the pages without moving them undoes the message.
 //! [`os`] has what differs between operating systems.
 
-mod budget;
-mod idle;
 mod image;
 #[expect(unsafe_code, reason = "maps address space, and lends it out as slices and to the engine")]
 mod mapping;
@@ -29,10 +27,8 @@ mod space;
 #[expect(unsafe_code, reason = "changes access rights and handles signals")]
 mod touch;
 
-pub use budget::{Claim, NoMappings};
-pub use idle::Slot;
 pub use image::{Image, MappingState};
 pub use mapping::{Creator, Mapping, Rights, prepare};
 pub use pages::PAGE;
-pub use space::Word;
+pub use space::{Claim, NoMappings, Slot, Word};
 pub use touch::{Access, PageTracker, TouchPrices, Touches, faulted};

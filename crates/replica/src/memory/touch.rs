@@ -15,7 +15,7 @@
 //! it keeps the counter in a register, which a handler cannot change.
 //!
 //! The kernel splits a mapping where access rights differ, and limits the number of parts in a process
-//! ([`budget`](super::budget)). After [`MAX_OPEN`] faults, or if no part is left, all pages become
+//! ([`Claim`]). After [`MAX_OPEN`] faults, or if no part is left, all pages become
 //! inaccessible again. A page that was charged then faults once more, without another charge.
 //!
 //! A page is accessible only if its state says so, or if it is in the one range that was opened as a
@@ -30,9 +30,8 @@ use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicUsize, Ordering::R
 use rustix::io::Errno;
 use rustix::mm::{MprotectFlags, mprotect};
 
-use super::budget::{Claim, NoMappings, make_room, with_room};
 use super::pages::{push, union};
-use super::space::{Space, Word};
+use super::space::{Claim, NoMappings, Space, Word, make_room, with_room};
 use crate::units::WASM_PAGE;
 
 /// Bytes of a Wasm page, as a machine word.

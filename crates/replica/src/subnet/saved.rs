@@ -36,7 +36,7 @@ use crate::replica::Replica;
 use crate::rules::Rules;
 use crate::saved::{
     Content, LoadError, MAX_AGE, PREAMBLE, SUBNET_MAGIC, Saved, check_rules, is_subnet, load_at,
-    preamble, read_part, read_preamble, replace,
+    preamble, read_part, read_preamble,
 };
 use crate::state::GlobalValue;
 use crate::text::hex;
@@ -225,7 +225,7 @@ impl Subnet {
             }
         }
         let text = serde_json::to_vec(&header)?;
-        replace(path, |file| {
+        files::replace(path, |file| {
             for canister in &layout.canisters {
                 canister.write(file)?;
             }

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use wasmparser::{ExternalKind, FuncType, TypeRef, ValType};
 
 use super::refusal::Invalid;
-use super::sections::Sections;
+use super::wasm::Sections;
 use crate::rules::ModuleLimits;
 use crate::system_api::names::{AddressWidth, MODULE, SystemCall, Type};
 
@@ -291,9 +291,9 @@ fn invalid_export(words: impl Into<String>) -> Invalid {
 }
 
 /// Largest number of `icp:` sections.
-pub(super) const MAX_SECTIONS: usize = 16;
+const MAX_SECTIONS: usize = 16;
 /// Largest total size of their contents and NAMEs in bytes.
-pub(super) const MAX_SIZE: usize = 1 << 20;
+const MAX_SIZE: usize = 1 << 20;
 
 /// Visibility of a custom section.
 #[derive(

@@ -1,16 +1,34 @@
-//! Limits of globals, functions, the initial heap size and data segments, and limits of the replica's
-//! engine.
+//! Limits of everything that a module contains: globals, functions and their bodies, the initial heap
+//! size, data segments; and limits of the replica's engine.
+//!
+//! The complexity of a function is the sum of its operators' weights, an estimate of the time to
+//! compile it. Since no weight is less than 1, it also limits the number of operators: the
+//! replica's limit of 1 000 000 operators per function is never reached.
 //!
 //! The engine compiles the module that the replica made of the canister's, links its imports, and
 //! creates its tables, in this order. Its limits are in `rs/embedders/src/wasmtime_embedder.rs`; the
 //! error texts are those of wasmtime 37.
+//!
+//! The limit of locals exists in this replica only. For each local, the compiler keeps a table of its
+//! values by block, so the time and memory to compile a function grow with the product of both:
+//!
+//! ```text
+//! cost of a function = (parameters + locals) × (1 + operators that begin blocks)
+//! cost of a module   = sum over its functions
+//! ```
+//!
+//! WebAssembly allows 50 000 locals in a function, so a function of a few kilobytes could take
+//! gigabytes to compile, and 50 000 of them many minutes. The network limits locals too, with a
+//! number that is not known here.
 
 use std::collections::BTreeSet;
 
-use wasmparser::{ExternalKind, RefType, TypeRef, ValType};
+use wasmparser::{
+    BinaryReaderError, ExternalKind, FunctionBody, Operator, RefType, TypeRef, ValType,
+};
 
 use super::refusal::{Engine, Instrumentation, Invalid};
-use super::sections::{Constant, Sections};
+use super::wasm::{Constant, Sections};
 use crate::limits::MAX_TABLE_ELEMENTS;
 use crate::rules::ModuleLimits;
 use crate::system_api::names::AddressWidth;
@@ -104,6 +122,108 @@ pub(super) fn check_initial_size(
         return Err(Invalid::InitialHeapTooLarge { declared, allowed });
     }
     Ok(())
+}
+
+/// Returns the number of operators of all functions.
+pub(super) fn check_operators(
+    sections: &Sections<'_>,
+    limits: &ModuleLimits,
+) -> Result<u64, Invalid> {
+    let mut operators = 0;
+    for (index, body) in (sections.imported_functions()..).zip(&sections.bodies) {
+        let weight = Weight::of(body)
+            .map_err(|error| Invalid::Decoding(format!("Error from wasmparser: {error}")))?;
+        if let Some(instruction) = weight.unsupported {
+            return Err(Invalid::Operator { index, instruction });
+        }
+        let (complexity, allowed) = (weight.complexity, limits.complexity);
+        if complexity > allowed {
+            return Err(Invalid::TooComplex { index, complexity, allowed });
+        }
+        operators += weight.operators;
+    }
+    Ok(operators)
+}
+
+#[derive(Default)]
+struct Weight {
+    operators: u64,
+    complexity: u64,
+    /// The first forbidden operator.
+    unsupported: Option<&'static str>,
+}
+
+impl Weight {
+    fn of(body: &FunctionBody<'_>) -> Result<Self, BinaryReaderError> {
+        let mut sum = Self::default();
+        for operator in body.get_operators_reader()? {
+            let operator = operator?;
+            sum.operators += 1;
+            sum.complexity += weight(&operator);
+            sum.unsupported = sum.unsupported.or_else(|| unsupported(&operator));
+        }
+        Ok(sum)
+    }
+}
+
+/// Tables are immutable: they are created for each message.
+fn unsupported(operator: &Operator<'_>) -> Option<&'static str> {
+    match operator {
+        Operator::TableSet { .. } => Some("table.set"),
+        Operator::TableGrow { .. } => Some("table.grow"),
+        Operator::TableFill { .. } => Some("table.fill"),
+        Operator::TableCopy { .. } => Some("table.copy"),
+        Operator::TableInit { .. } => Some("table.init"),
+        _ => None,
+    }
+}
+
+#[rustfmt::skip]
+fn weight(operator: &Operator<'_>) -> u64 {
+    use Operator::*;
+    match operator {
+        Block { .. } | Loop { .. } | If { .. } | Br { .. } | BrIf { .. } | BrTable { .. }
+        | Call { .. } | CallIndirect { .. } | MemoryGrow { .. } => 50,
+
+        TableGet { .. } => 14,
+        RefFunc { .. } => 8,
+        RefIsNull => 6,
+
+        I32TruncF32S | I32TruncF32U | I32TruncF64S | I32TruncF64U
+        | I64TruncF32S | I64TruncF32U | I64TruncF64S | I64TruncF64U
+        | F32ConvertI32S | F32ConvertI32U | F32ConvertI64S | F32ConvertI64U
+        | F64ConvertI32S | F64ConvertI32U | F64ConvertI64S | F64ConvertI64U
+        | I64ExtendI32S | I64ExtendI32U | F32DemoteF64 => 5,
+
+        F32Abs | F32Neg | F64Abs | F64Neg | MemoryCopy { .. } => 4,
+
+        I32DivS | I32DivU | I32RemS | I32RemU | I64DivS | I64DivU | I64RemS | I64RemU
+        | F32Copysign | F64Copysign | F64Eq | MemoryFill { .. }
+        | I32Load { .. } | I64Load { .. } | F32Load { .. } | F64Load { .. }
+        | I32Load8S { .. } | I32Load8U { .. } | I32Load16S { .. } | I32Load16U { .. }
+        | I64Load8S { .. } | I64Load8U { .. } | I64Load16S { .. } | I64Load16U { .. }
+        | I64Load32S { .. } | I64Load32U { .. }
+        | I32TruncSatF32S | I32TruncSatF32U | I32TruncSatF64S | I32TruncSatF64U
+        | I64TruncSatF32S | I64TruncSatF32U | I64TruncSatF64S | I64TruncSatF64U => 3,
+
+        GlobalGet { .. } | Select | MemorySize { .. }
+        | I32Store { .. } | I64Store { .. } | F32Store { .. } | F64Store { .. }
+        | I32Store8 { .. } | I32Store16 { .. }
+        | I64Store8 { .. } | I64Store16 { .. } | I64Store32 { .. }
+        | I32Eqz | I32Eq | I32Ne
+        | I32LtS | I32LtU | I32GtS | I32GtU | I32LeS | I32LeU | I32GeS | I32GeU
+        | I64Eqz | I64Eq | I64Ne
+        | I64LtS | I64LtU | I64GtS | I64GtU | I64LeS | I64LeU | I64GeS | I64GeU
+        | F32Eq | F32Ne | F32Lt | F32Gt | F32Le | F32Ge
+        | F64Ne | F64Lt | F64Gt | F64Le | F64Ge
+        | F32Ceil | F32Floor | F32Trunc | F32Sqrt | F64Ceil | F64Floor | F64Trunc | F64Sqrt
+        | I32Popcnt | I64Popcnt
+        | I32Extend8S | I32Extend16S | I64Extend8S | I64Extend16S | I64Extend32S
+        | I32WrapI64 | F64PromoteF32
+        | I32ReinterpretF32 | I64ReinterpretF64 | F32ReinterpretI32 | F64ReinterpretI64 => 2,
+
+        _ => 1,
+    }
 }
 
 /// Checks that every active data segment, even an empty one, ends inside of the initial heap.
@@ -205,4 +325,59 @@ fn check_tables(sections: &Sections<'_>) -> Result<(), Engine> {
         }
     }
     Ok(())
+}
+
+/// Highest cost of a function, at about 16 bytes each. The most expensive function of the
+/// canisters in this repository costs 0.3 million.
+const MAX_FUNCTION_COST: u64 = 50_000_000;
+/// Highest cost of a module, at up to 75 ns of CPU time each. The most expensive canister in this
+/// repository costs 6 million.
+const MAX_MODULE_COST: u64 = 500_000_000;
+
+pub(super) fn check_locals(sections: &Sections<'_>) -> Result<(), Invalid> {
+    let unreadable = |error| Invalid::Decoding(format!("Error from wasmparser: {error}"));
+    let mut sum = 0_u64;
+    for (index, body) in (sections.imported_functions()..).zip(&sections.bodies) {
+        let ty = u32::try_from(index).ok().and_then(|index| sections.signature(index));
+        let parameters = ty.map_or(0, |ty| ty.params().len()) as u64;
+        let locals = parameters + locals(body).map_err(unreadable)?;
+        let blocks = 1 + blocks(body).map_err(unreadable)?;
+        let cost = locals.saturating_mul(blocks);
+        if cost > MAX_FUNCTION_COST {
+            let allowed = MAX_FUNCTION_COST;
+            return Err(Invalid::TooManyLocals { index, locals, blocks, allowed });
+        }
+        sum = sum.saturating_add(cost);
+    }
+    if sum > MAX_MODULE_COST {
+        return Err(Invalid::TooManyLocalsTogether { cost: sum, allowed: MAX_MODULE_COST });
+    }
+    Ok(())
+}
+
+fn locals(body: &FunctionBody<'_>) -> Result<u64, BinaryReaderError> {
+    let mut sum = 0;
+    for group in body.get_locals_reader()? {
+        sum += u64::from(group?.0);
+    }
+    Ok(sum)
+}
+
+/// Number of operators after which the compiler starts a block.
+fn blocks(body: &FunctionBody<'_>) -> Result<u64, BinaryReaderError> {
+    let mut sum = 0;
+    for operator in body.get_operators_reader()? {
+        sum += match operator? {
+            Operator::Block { .. }
+            | Operator::Loop { .. }
+            | Operator::If { .. }
+            | Operator::Else
+            | Operator::Br { .. }
+            | Operator::BrIf { .. }
+            | Operator::Return => 1,
+            Operator::BrTable { targets } => 1 + u64::from(targets.len()),
+            _ => 0,
+        };
+    }
+    Ok(sum)
 }

@@ -4,17 +4,17 @@
 //! breaks several rules is refused for the first in this order:
 //!
 //! ```text
-//! wasm.rs      gzip or plain, at most 100 MiB; size of the code section; valid WebAssembly
-//! sections.rs  parsing into tables that the rules below read
+//! wasm.rs      gzip or plain, at most 100 MiB; size of the code section; valid WebAssembly;
+//!              parsing into tables that the rules below read
 //! interface.rs imports: only the System API, with its signatures
 //!              exports: reserved names, methods and their signatures, their number
 //! limits.rs    tables, data offsets, globals, functions, initial size of a 64-bit heap
-//! functions.rs forbidden operators, complexity of a function
+//!              forbidden operators, complexity of a function
 //! interface.rs custom sections named `icp:`
 //! limits.rs    data segments inside of the heap; checks of the real engine when it compiles,
 //!              links and instantiates
 //! mod.rs       features that only the embedded replica lacks
-//! functions.rs locals that would take the embedded replica too long to compile
+//! limits.rs    locals that would take the embedded replica too long to compile
 //! ```
 //!
 //! Source: `rs/embedders/src/wasm_utils.rs` of the replica, next to it
@@ -22,11 +22,9 @@
 //! `wasmtime_embedder.rs` (October 2025, with wasmtime 37; changes of later rule sets: June 2026).
 //! The messages are from `rs/types/wasm_types/src/errors.rs`.
 
-mod functions;
 mod interface;
 mod limits;
 mod refusal;
-mod sections;
 mod wasm;
 
 use std::collections::BTreeMap;
@@ -40,7 +38,7 @@ pub use refusal::Refusal;
 pub use wasm::decode;
 
 use refusal::Invalid;
-use sections::Sections;
+use wasm::Sections;
 
 /// Properties of a valid module.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -93,7 +91,7 @@ pub fn validate(wasm: &[u8], rules: Rules, purpose: Purpose) -> Result<ModuleInf
     limits::check_globals(&sections, limits)?;
     limits::check_functions(&sections, limits)?;
     limits::check_initial_size(&sections, rules.set().memory.heap64)?;
-    let operators = functions::check_operators(&sections, limits)?;
+    let operators = limits::check_operators(&sections, limits)?;
     let custom_sections = interface::check_custom_sections(&sections)?;
     limits::check_data_bounds(&sections)?;
     limits::check_engine(&sections)?;
@@ -108,7 +106,7 @@ pub fn validate(wasm: &[u8], rules: Rules, purpose: Purpose) -> Result<ModuleInf
         operators,
     };
     purpose.check(&info)?;
-    functions::check_locals(&sections)?;
+    limits::check_locals(&sections)?;
     Ok(info)
 }
 

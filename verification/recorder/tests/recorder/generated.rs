@@ -213,7 +213,7 @@ fn plain(name: &str) -> String {
 impl Prices {
     fn documented() -> Self {
         let operators = snapshot(
-            "instrument/snapshots/stablebench_replica__instrument__operator_cost__tests__\
+            "instrument/snapshots/stablebench_replica__instrument__prices__tests__\
              price_of_every_operator.snap",
         );
         let operators = operators.iter().filter_map(|line| {

@@ -1,9 +1,5 @@
-use std::os::unix::fs::FileExt;
-
-use super::super::Mapping;
-use super::super::mapping::Rights;
 use super::*;
-use crate::units::WASM_PAGE;
+use crate::memory::Mapping;
 
 /// A file whose pages are filled with their number, starting at 1.
 fn numbered(os: &dyn Os, pages: u8) -> File {

@@ -12,13 +12,10 @@
 //! ```
 //!
 //! Memories are mapped when a file is loaded, so the file must not change while the canister is
-//! used. All parts are checked before. Only one process at a time saves to a file: see [`lock`].
+//! used. All parts are checked before. Only one process at a time saves to a file: see
+//! [`StateLock`](crate::StateLock).
 //!
 //! The file of a subnet contains each of its canisters in this format: see `subnet::saved`.
-
-mod lock;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -47,8 +44,6 @@ use crate::state::{GlobalValue, State};
 use crate::system_api::names::AddressWidth;
 use crate::text::hex;
 use crate::units::{Bytes, Cycles, WASM_PAGE};
-
-pub use lock::{LockError, StateLock};
 
 /// A canister could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +81,7 @@ pub enum LoadError {
 
 impl Canister {
     /// Saves the canister with its module atomically, and waits until it is on disk. Links are
-    /// followed. If several processes may save to the file, use a [`StateLock`].
+    /// followed. If several processes may save to the file, use a [`StateLock`](crate::StateLock).
     ///
     /// # Errors
     ///
@@ -95,7 +90,7 @@ impl Canister {
         let content = self.content()?;
         let module = self.module.as_ref().map_or(&[][..], Module::uploaded);
         let saved = Saved::new(self, Content { module, ..content }, 0)?;
-        replace(path, |to| saved.write(to))
+        files::replace(path, |to| saved.write(to))
     }
 
     /// Saves the canister without its module for [`Replica::load_with_note`], atomically
@@ -117,15 +112,6 @@ impl Canister {
         let module = module.ok_or_else(|| io::Error::other("the canister has no module"))?;
         Ok(Content { rules: module.rules(), hash: module.hash(), module: &[], note: "" })
     }
-}
-
-/// Replaces the file at `path` atomically, and waits until it is on disk. Links are followed.
-///
-/// # Errors
-///
-/// If the file cannot be written, or is not a regular file.
-pub(crate) fn replace(path: &Path, fill: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
-    lock::replace(&files::replaceable(path)?, fill)
 }
 
 /// The parts of a saved canister that are not in [`Canister`].
@@ -569,3 +555,6 @@ fn open(
         certifier: None,
     })
 }
+
+#[cfg(test)]
+mod tests;
