@@ -7,7 +7,6 @@
 mod bounded;
 
 use std::panic::catch_unwind;
-use std::path::Path;
 use std::sync::OnceLock;
 
 use arbitrary::Unstructured;

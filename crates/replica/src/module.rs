@@ -460,7 +460,7 @@ mod tests {
         assert_eq!(used(Effort::Full, "trap"), trapped);
         assert_eq!(used(Effort::Full, "show"), with(3, shown.clone()));
         // The optimised form is preferred.
-        let hash = crate::hex::encode(&Sha256::digest(&wasm));
+        let hash = crate::text::hex::encode(&Sha256::digest(&wasm));
         let is_optimised = |path: &PathBuf| path.to_string_lossy().contains(&hash);
         for other in entries(&folder).iter().filter(|path| !is_optimised(path)) {
             fs::remove_file(other).unwrap();

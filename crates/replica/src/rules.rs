@@ -10,7 +10,7 @@
 //!
 //! [`Rules`] is a set and the kind of subnet that it is applied to. A replica has one, and it is
 //! recorded in everything that depends on it: compiled modules, saved canisters, results. Prices
-//! of operators (`instrument/prices.rs`) and of the System API (`system_api/prices.rs`)
+//! of operators (`instrument/prices.rs`) and of the System API (`system_api/names.rs`)
 //! are the same in all sets so far and have their own tables.
 //!
 //! To add a set, add its table and its name to [`Rules::SETS`], and record its cases.

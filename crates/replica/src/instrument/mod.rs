@@ -59,11 +59,11 @@ mod tests {
     use super::*;
     use crate::compiler::STACK;
     use crate::fault::{ErrorCode, Fault, Reject};
-    use crate::globals::GlobalValue;
     use crate::limits::WASM_STACK;
     use crate::module::Module;
     use crate::profile::Span;
     use crate::rules::Rules;
+    use crate::state::GlobalValue;
     use crate::validate::{Purpose, validate};
     use crate::{Canister, Execution, Replica};
 
@@ -143,7 +143,7 @@ mod tests {
         for rules in [Rules::of_2025_10(), Rules::of_2026_08()] {
             for metering in [Metering::Local, Metering::Stored, Metering::Profiled] {
                 let rewritten = instrument(&wasm, metering, rules).unwrap().wasm;
-                let hash = crate::hex::encode(&Sha256::digest(&rewritten));
+                let hash = crate::text::hex::encode(&Sha256::digest(&rewritten));
                 text += &format!("{rules} {metering:?}: {} bytes, {hash}\n", rewritten.len());
             }
         }
