@@ -43,6 +43,8 @@ pub enum Kind {
     Sql,
     /// Rows of keys and values.
     KeyValue,
+    /// Values by their keys, which have no order.
+    Lookup,
     /// The same bytes on bare stable memory: the lower bound, not an engine to choose.
     Floor,
 }
@@ -186,7 +188,7 @@ pub static ENGINES: &[Engine] = &[
         key: "cuckoo",
         heading: "cuckoo",
         canister: "bench",
-        kind: Kind::KeyValue,
+        kind: Kind::Lookup,
         protocol: Protocol::CUCKOO,
         settings: HASHES,
         defaults: &[("hash", "murmur")],
@@ -464,7 +466,7 @@ pub fn heading(key: &str) -> String {
     let first = first.trim_start_matches('/');
     let first = match engine.kind {
         Kind::Sql => first.to_uppercase().replace('-', " "),
-        Kind::KeyValue | Kind::Floor => first.to_owned(),
+        Kind::KeyValue | Kind::Lookup | Kind::Floor => first.to_owned(),
     };
     let rest = rest.replace(',', " ");
     [engine.heading, first.as_str(), rest.as_str()]

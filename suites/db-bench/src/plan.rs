@@ -275,9 +275,7 @@ fn infos(
         ("sqlite", _) => (WITH_ROWID, WITHOUT_ROWID),
         ("sqlite-vfs", _) => (VFS_WITH_ROWID, VFS_WITHOUT_ROWID),
         ("doltlite", _) => (DOLTLITE_WITH_ROWID, DOLTLITE_WITHOUT_ROWID),
-        (_, Kind::KeyValue | Kind::Floor) if configuration.engine.key != "cuckoo" => {
-            return Ok(vec![(configuration.info(), false)]);
-        }
+        (_, Kind::KeyValue | Kind::Floor) => return Ok(vec![(configuration.info(), false)]),
         (engine, _) => bail!("db-bench does not support the engine {engine}"),
     };
     // DoltLite has no such pages.
