@@ -2,9 +2,9 @@
 //! figures.
 
 use crate::work::{STEP, UsersModel};
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::{ArgMatches, Args, FromArgMatches};
-use stablebench_suite::engines::Configuration;
+use stablebench_suite::engines::{Configuration, Kind};
 use stablebench_suite::plan::{Fixture, Messages, Plan, Step};
 use stablebench_suite::report::number::Grouped;
 use stablebench_suite::results::{Results, State};
@@ -64,8 +64,12 @@ Examples:
 ///
 /// # Errors
 ///
-/// If the rows to add do not fit.
+/// If the rows to add do not fit, or an engine has no order of rows.
 fn plan(args: &UsersArgs) -> Result<Plan> {
+    let lookup = args.engines.0.iter().find(|one| one.engine.kind == Kind::Lookup);
+    if let Some(configuration) = lookup {
+        bail!("users does not support the engine {}", configuration.engine.key);
+    }
     let (args, left_out) = match args.as_published {
         true => (as_published(args)?, Vec::new()),
         false => with_batches(args),
@@ -294,6 +298,7 @@ mod tests {
         // A larger table is of no use.
         let curve = refused("--sections curve --curve-rows 1");
         assert_eq!(curve, "1 rows cannot be added in the middle of 1; choose other --curve-rows");
+        assert_eq!(refused("--engines btree,cuckoo"), "users does not support the engine cuckoo");
     }
 
     #[test]
