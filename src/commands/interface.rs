@@ -25,7 +25,7 @@ use stablebench_replica::decoding::{decode_untyped, decode_values};
 use stablebench_replica::files::{self, MAX_TEXT};
 use stablebench_replica::{Canister, MethodKind, Module, Principal};
 
-use super::nesting::check_nesting;
+use super::nesting::parse_nested;
 use crate::closest::listed;
 use crate::progress::Progress;
 use crate::terminal::safe_line;
@@ -146,13 +146,17 @@ impl Interface {
     fn constructed_with(self, arguments: Option<&str>) -> Result<Self> {
         let (Self(Some((env, actor))), Some(text)) = (&self, arguments) else { return Ok(self) };
         const INVALID: &str = "the canister's candid:args is not valid Candid";
-        check_nesting(text).map_err(|error| anyhow!("{INVALID}: {error}"))?;
-        let program = IDLInitArgsParser::new()
-            .parse(None, Tokenizer::new(text))
-            .map_err(|error| anyhow!("{INVALID}: {}", mistake(text, &error.into())))?;
-        let mut merged = TypeEnv::new();
-        let types = check_init_args(&mut merged, env, &program)
-            .map_err(|error| anyhow!("{INVALID}: {error}"))?;
+        let parse = || {
+            let program = IDLInitArgsParser::new()
+                .parse(None, Tokenizer::new(text))
+                .map_err(|error| anyhow!("{INVALID}: {}", mistake(text, &error.into())))?;
+            let mut merged = TypeEnv::new();
+            check_init_args(&mut merged, env, &program)
+                .map(|types| (merged, types))
+                .map_err(|error| anyhow!("{INVALID}: {error}"))
+        };
+        let (merged, types) =
+            parse_nested(text, parse).map_err(|error| anyhow!("{INVALID}: {error}"))??;
         let service = match actor.as_ref() {
             TypeInner::Class(_, service) => service.clone(),
             _ => actor.clone(),
@@ -177,18 +181,20 @@ impl Interface {
     ///
     /// If it is no valid Candid, or names no service.
     pub fn parse(text: &str) -> Result<Self> {
-        check_nesting(text)
-            .map_err(|error| anyhow!("the canister's interface is refused: {error}"))?;
         const INVALID: &str = "the canister's interface is not valid Candid";
-        // With comments, the parser looks for the end of the line after each word.
-        let program = IDLProgParser::new()
-            .parse(None, Tokenizer::new(text))
-            .map_err(|error| anyhow!("{INVALID}: {}", mistake(text, &error.into())))?;
-        let mut env = TypeEnv::new();
-        let actor =
-            check_prog(&mut env, &program).map_err(|error| anyhow!("{INVALID}: {error}"))?;
-        let actor = actor.context("the canister's interface names no service")?;
-        Ok(Self(Some((env, actor))))
+        let parse = || {
+            // With comments, the parser looks for the end of the line after each word.
+            let program = IDLProgParser::new()
+                .parse(None, Tokenizer::new(text))
+                .map_err(|error| anyhow!("{INVALID}: {}", mistake(text, &error.into())))?;
+            let mut env = TypeEnv::new();
+            let actor =
+                check_prog(&mut env, &program).map_err(|error| anyhow!("{INVALID}: {error}"))?;
+            let actor = actor.context("the canister's interface names no service")?;
+            Ok(Self(Some((env, actor))))
+        };
+        parse_nested(text, parse)
+            .map_err(|error| anyhow!("the canister's interface is refused: {error}"))?
     }
 
     /// Returns a method of a module with this interface.
@@ -362,8 +368,9 @@ fn encoded(
 ///
 /// If they are not Candid; the place is marked.
 fn parse_arguments(text: &str) -> Result<IDLArgs> {
-    check_nesting(text).map_err(|error| anyhow!("the arguments are refused: {error}"))?;
-    candid_parser::parse_idl_args(text).map_err(|error| {
+    let parsed = parse_nested(text, || candid_parser::parse_idl_args(text))
+        .map_err(|error| anyhow!("the arguments are refused: {error}"))?;
+    parsed.map_err(|error| {
         let hint = match text.trim_start().starts_with('(') {
             true => "text is in quotes, as in '(\"hi\", 1)'",
             false => "arguments are in parentheses, and text in quotes: '(\"hi\", 1)'",

@@ -15,8 +15,10 @@ use std::collections::HashMap;
 
 use candid_parser::token::{Token, Tokenizer};
 
-/// The maximum nesting; each level takes up to 1 KiB of stack.
+/// The maximum nesting.
 const MAX_DEPTH: usize = 3_000;
+/// The stack for it: up to 10 KiB a level, since the parser is compiled without optimisation.
+const STACK: usize = 32 << 20;
 
 /// A definition.
 #[derive(Default)]
@@ -27,19 +29,19 @@ struct Definition {
     words: Vec<(String, usize)>,
 }
 
-/// Refuses Candid whose types or values can be nested so deeply, by name too, that traversing them
-/// would overflow the stack.
+/// Parses Candid on a stack for the maximum nesting. Refuses a text whose types or values can be nested
+/// more deeply, by name too.
 ///
 /// # Errors
 ///
 /// A sentence with the depth.
-pub fn check_nesting(text: &str) -> Result<(), String> {
+pub fn parse_nested<T>(text: &str, parse: impl FnOnce() -> T) -> Result<T, String> {
     let (names, definitions) = definitions(text);
     match depth(&names, &definitions) {
         deep if deep > MAX_DEPTH => Err(format!(
             "its types or values can be nested {deep} levels deep; the maximum is {MAX_DEPTH}"
         )),
-        _ => Ok(()),
+        _ => Ok(stacker::grow(STACK, parse)),
     }
 }
 
@@ -198,8 +200,8 @@ mod tests {
             let link = |at: usize| format!("type t{at} = opt t{};", at + 1);
             (0..count).map(link).collect::<String>() + "service : {}"
         };
-        check_nesting(&chain(1_200)).unwrap();
-        let error = check_nesting(&chain(100_000)).unwrap_err();
+        parse_nested(&chain(1_200), || ()).unwrap();
+        let error = parse_nested(&chain(100_000), || ()).unwrap_err();
         assert!(error.contains("levels deep"), "{error}");
     }
 }
