@@ -348,8 +348,7 @@ mod tests {
 
     #[test]
     fn the_most_expensive_functions() {
-        let expected = "\
-  share              self      with callees         calls  function
+        let expected = "  share              self      with callees         calls  function
  96.5 %             2 000             2 000             1  [heap pages changed]
   1.9 %                40                72             2  a
   1.2 %                25                25             5  b
