@@ -581,6 +581,21 @@ mod tests {
     }
 
     #[test]
+    fn the_deepest_candid_fits_the_stack_of_the_main_thread() {
+        let run = || {
+            let options = |depth: usize, inner: &str| "opt ".repeat(depth) + inner;
+            // Brackets are a level.
+            drop(parse_arguments(&format!("({})", options(2_999, "1"))).unwrap());
+            let error = parse_arguments(&format!("({})", options(3_000, "1"))).unwrap_err();
+            assert!(error.to_string().contains("3001 levels deep"), "{error}");
+            let parsed = Interface::parse(&interface(&options(2_990, "nat"))).unwrap();
+            let argument = Argument::Text(format!("({})", options(2_990, "1")));
+            parsed.described("f").unwrap().encode(Some(&argument)).unwrap();
+        };
+        std::thread::Builder::new().stack_size(8 << 20).spawn(run).unwrap().join().unwrap();
+    }
+
+    #[test]
     fn names_in_quotes_become_ids() {
         let mut names = Names::default();
         let (bank, shop) = (Principal::from_slice(&[1]), Principal::from_slice(&[2]));

@@ -1,4 +1,4 @@
-//! The commands, each in one file with its options.
+//! The commands, each with its options. Commands about one thing share a file.
 
 mod builds;
 mod call;

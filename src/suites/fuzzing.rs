@@ -4,6 +4,7 @@
 //! characters that control a terminal. That runs for some seconds or, with `--ignored`, some minutes.
 
 #[path = "../../crates/replica/tests/replica/fuzzing/bounded.rs"]
+#[allow(dead_code, reason = "the replica's tests use the rest")]
 mod bounded;
 
 use std::panic::catch_unwind;

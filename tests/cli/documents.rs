@@ -244,6 +244,31 @@ fn the_tests_against_threats_exist() {
     assert!(missing.is_empty(), "no such tests: {}", missing.join(", "));
 }
 
+/// A suite that the program has with less optimisation has all of it in canisters.
+#[test]
+fn canisters_have_the_suites_as_optimised_as_before() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let optimised = |profile: &str| -> Vec<(String, String)> {
+        let (_, section) = manifest.split_once(&format!("[profile.{profile}.package]\n")).unwrap();
+        let lines = section.lines().take_while(|line| !line.starts_with('['));
+        lines
+            .filter_map(|line| line.strip_prefix("stablebench-suite-")?.split_once(".opt-level = "))
+            .map(|(suite, level)| (suite.to_owned(), level.to_owned()))
+            .collect()
+    };
+    let (program, canisters) = (optimised("release"), optimised("canister"));
+    assert!(program.iter().all(|(_, level)| level == "1") && program.len() > 5, "{program:?}");
+    assert!(canisters.iter().all(|(_, level)| level == "3"), "{canisters:?}");
+    let suites = |list: &[(String, String)]| -> Vec<String> {
+        list.iter().map(|(suite, _)| suite.clone()).collect()
+    };
+    assert_eq!(suites(&program), suites(&canisters));
+    // The suite builds measures this profile.
+    for measured in ["builds", "users"] {
+        assert!(!suites(&program).contains(&measured.to_owned()), "{measured}");
+    }
+}
+
 /// Clippy reads the file of a crate instead of that of the workspace.
 #[test]
 fn crates_with_lints_of_their_own_have_those_of_the_workspace() {

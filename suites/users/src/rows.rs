@@ -1,7 +1,8 @@
 //! Jobs of the users suite: work on rows, random deletes and inserts, and work on the connection of
 //! SQLite.
 //!
-//! Work is an operation and the rows that it selects. Rows have the ids 0, 10, 20, …; rows that are added in between end in 5.
+//! Work is an operation and the rows that it selects. Rows have the ids 0, 10, 20, …; rows that are
+//! added in between end in 5.
 
 use std::fmt;
 

@@ -2,6 +2,7 @@
 //! without much memory, or they run.
 
 #[path = "../replica/fuzzing/content.rs"]
+#[allow(dead_code, reason = "the replica's tests use the rest")]
 mod content;
 
 use std::fs::{self, File};

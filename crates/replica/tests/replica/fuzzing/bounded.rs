@@ -2,7 +2,6 @@
 //!
 //! The runs are reproducible: each input has its own seed. Tests of other crates include this file too.
 
-#![allow(dead_code, reason = "each program uses a part of this file")]
 #![allow(clippy::print_stdout, reason = "the last line names the input that failed")]
 
 use std::collections::BTreeMap;

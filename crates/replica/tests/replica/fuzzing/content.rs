@@ -5,8 +5,6 @@
 //!   preamble │ header │ checksums │ module │ … │ heap │ … │ stable memory     (memories at Wasm pages)
 //! ```
 
-#![allow(dead_code, reason = "each program uses a part of this file")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::ops::Range;

@@ -54,6 +54,7 @@ fn generated_modules() {
 #[test]
 fn call_sequences() {
     let meets = [("kept", 500), ("undone", 500), ("installed", 100), ("not installed", 100)];
+    // Input 14 found a bug: a heap that grew after loading.
     run(call_sequence, "call_sequence", 200, 1_500, &meets);
 }
 

@@ -11,6 +11,7 @@
 mod inputs;
 
 #[path = "../../../../replica/tests/replica/fuzzing/bounded.rs"]
+#[allow(dead_code, reason = "the replica's tests use the rest")]
 pub mod bounded;
 
 use arbitrary::{Result, Unstructured};
