@@ -222,7 +222,7 @@ impl Prices {
             Some((plain(name), price.parse().ok()?))
         });
         let calls = snapshot(
-            "system_api/snapshots/stablebench_replica__system_api__prices__tests__\
+            "system_api/snapshots/stablebench_replica__system_api__names__tests__\
              price_of_every_call.snap",
         );
         let calls = calls.iter().map(|line| {
