@@ -1,5 +1,5 @@
-//! What the management canister keeps of a canister: settings, history, log, chunks, and snapshots
-//! with their descriptions.
+//! State of a canister that the management canister keeps: settings, history, log, chunk store, and
+//! snapshots with their metadata.
 //!
 //! [`SnapshotMetadata`], the description that goes with the data of a snapshot when it is read or
 //! uploaded, is the reply of `read_canister_snapshot_metadata`. Its JSON is that of `metadata.json`, in
@@ -296,7 +296,7 @@ const MAX_MODULE: u64 = 100 << 20;
 /// The description of a snapshot.
 #[derive(CandidType, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SnapshotMetadata {
-    /// Where the snapshot comes from.
+    /// Source of the snapshot.
     pub source: SnapshotSource,
     /// The time at which it was taken or its metadata were uploaded, in nanoseconds since 1970.
     pub taken_at_timestamp: u64,

@@ -153,7 +153,7 @@ impl CallContext {
         Self { origin, used: Instructions(0), available: cycles, answered: false }
     }
 
-    /// What a message of the call sees.
+    /// Context that a message of the call can read.
     pub fn seen(&self) -> Context {
         Context {
             used: self.used,

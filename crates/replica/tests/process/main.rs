@@ -288,8 +288,8 @@ fn growing_in_message_after_message() {
     bounded_memory();
 }
 
-/// What forks cost the process: mappings, of which it may have so many (`vm.max_map_count`) that
-/// each test may need most of them, and memory.
+/// Cost of forks to the process: memory, and mappings, of which `vm.max_map_count` limits the number.
+/// A test may need most of them.
 #[cfg(target_os = "linux")]
 mod mappings {
     use std::ptr::NonNull;

@@ -388,7 +388,7 @@ pub struct Change {
     pub details: ChangeDetails,
 }
 
-/// Who made a change.
+/// Origin of a change: a user or a canister.
 #[derive(CandidType, Clone, Debug, Serialize, Deserialize)]
 pub enum ChangeOrigin {
     #[serde(rename = "from_user")]
@@ -397,7 +397,7 @@ pub enum ChangeOrigin {
     Canister { canister_id: Principal, canister_version: Option<u64> },
 }
 
-/// What changed.
+/// Details of a change.
 #[derive(CandidType, Clone, Debug, Serialize, Deserialize)]
 pub enum ChangeDetails {
     #[serde(rename = "creation")]
@@ -433,7 +433,7 @@ pub struct RenameTo {
     pub total_num_changes: u64,
 }
 
-/// How code was installed.
+/// Mode of an installation.
 #[derive(CandidType, Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Mode {
     #[serde(rename = "install")]

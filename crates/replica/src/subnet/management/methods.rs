@@ -325,7 +325,7 @@ pub fn check_viewer(member: &Member, caller: &Principal, method: &str) -> Result
     }
 }
 
-/// What a canister stores in addition, and what it pays for the work.
+/// Additional storage of a canister, and the price of the work.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Storing {
     /// Bytes of chunks or snapshots that it adds.
