@@ -306,8 +306,8 @@ mod tests {
     use stablebench_suite::plan_of;
     use stablebench_suite_users::work::STEP;
     use stablebench_suite_users::{
-        Access, EngineRows, Operation, Selection, Table as Rows, Users, UsersTask, Verb,
-        Work as OnRows,
+        Access, EngineRows, Operation, RowWork as OnRows, Selection, TableIds as Rows, Users,
+        UsersTask, Verb,
     };
 
     use super::*;

@@ -13,7 +13,7 @@ use stablebench_suite::plan::{Fixture, Measures, Messages, Plan, Step};
 use stablebench_suite::report::number::Grouped;
 use stablebench_suite::results::ConfigurationInfo;
 use stablebench_suite::{Suite, unique};
-use stablebench_suite_users::{Access, EngineRows, Table, Verb, Work};
+use stablebench_suite_users::{Access, EngineRows, RowWork, TableIds, Verb};
 
 /// The suite.
 pub struct BuildsSuite;
@@ -157,8 +157,8 @@ fn with_rows(args: &BuildsArgs, options: &Options, engine: Engine, name: &str) -
     let users = EngineRows { engine, payload: TEXT };
     let populate = Step { messages: Messages::ByCost, ..Step::new(users.populate(rows), rows) };
     let case = |section, verb, access| {
-        let work = Work::new(verb, access, args.batch);
-        Step::case(section, name, users.rows(Table::Populated(rows), work), args.batch)
+        let work = RowWork::new(verb, access, args.batch);
+        Step::case(section, name, users.rows(TableIds::Populated(rows), work), args.batch)
     };
     Fixture {
         engine,

@@ -13,7 +13,7 @@ use stablebench_suite::plan::{Effect, Fixture, Measures, Messages, Plan, Search,
 use stablebench_suite::report::number::Grouped;
 use stablebench_suite::results::ConfigurationInfo;
 use stablebench_suite::{Suite, unique};
-use stablebench_suite_users::{Access, EngineRows, Table, Verb, Work};
+use stablebench_suite_users::{Access, EngineRows, RowWork, TableIds, Verb};
 
 /// The suite.
 pub struct CallsSuite;
@@ -271,8 +271,8 @@ fn upgrade(rows: u64, job: Job) -> Step {
 fn with_engine(configuration: ConfigurationInfo, rows: u64) -> Fixture {
     let users = EngineRows { engine: configuration.engine, payload: TEXT };
     let populate = Step { messages: Messages::ByCost, ..Step::new(users.populate(rows), rows) };
-    let count = Work::new(Verb::Count, Access::All, rows);
-    let count = users.rows(Table::Populated(rows), count);
+    let count = RowWork::new(Verb::Count, Access::All, rows);
+    let count = users.rows(TableIds::Populated(rows), count);
     Fixture {
         engine: configuration.engine,
         configuration,

@@ -11,6 +11,7 @@
 
 #[cfg(feature = "canister")]
 pub mod canister;
+mod job;
 #[cfg(feature = "tool")]
 mod plan;
 #[cfg(feature = "tool")]
@@ -19,11 +20,10 @@ mod rows;
 mod sections;
 #[cfg(feature = "tool")]
 mod tables;
-mod types;
 pub mod work;
 
+pub use job::{Operation, Selection, Users, UsersTask};
 #[cfg(feature = "tool")]
 pub use plan::UsersSuite;
 #[cfg(feature = "tool")]
-pub use rows::{Access, EngineRows, Table, Verb, Work};
-pub use types::{Operation, Selection, Users, UsersTask};
+pub use rows::{Access, EngineRows, RowWork, TableIds, Verb};

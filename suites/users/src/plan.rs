@@ -10,7 +10,7 @@ use stablebench_suite::report::number::Grouped;
 use stablebench_suite::results::{Results, State};
 use stablebench_suite::{Suite, smallest};
 
-use crate::rows::{Access, EngineRows, Table, Verb, Work};
+use crate::rows::{Access, EngineRows, RowWork, TableIds, Verb};
 use crate::sections::{self, Case, MAX_ROWS, Place, Section, UsersArgs, cases};
 
 /// The suite.
@@ -134,12 +134,12 @@ fn fixture(
     let users = EngineRows { engine: configuration.engine.protocol, payload };
     let mut steps =
         vec![Step { messages: Messages::ByCost, ..Step::new(users.populate(rows), rows) }];
-    let add = |steps: &mut Vec<Step>, states: &[State], table: Table| {
+    let add = |steps: &mut Vec<Step>, states: &[State], table: TableIds| {
         let of = cases.iter().filter(|case| states.contains(&case.state));
         steps.extend(of.map(|case| case.step(users, table, each)));
     };
     let fresh = [State::Warm, State::Closed, State::Upgraded, State::Vacuumed];
-    add(&mut steps, &fresh, Table::Populated(rows));
+    add(&mut steps, &fresh, TableIds::Populated(rows));
     let past = [State::Churned, State::ChurnedAndVacuumed];
     if cases.iter().any(|case| past.contains(&case.state)) {
         for deletes in [true, false] {
@@ -147,10 +147,10 @@ fn fixture(
             // The ids of a message are an argument of 80 KB.
             steps.push(Step { messages: Messages::UpTo(10_000), ..churn });
         }
-        add(&mut steps, &past[..1], Table::Churned(rows));
+        add(&mut steps, &past[..1], TableIds::Churned(rows));
         if cases.iter().any(|case| case.state == State::ChurnedAndVacuumed) {
             steps.push(Step::new(users.vacuum(), 1));
-            add(&mut steps, &past[1..], Table::Churned(rows));
+            add(&mut steps, &past[1..], TableIds::Churned(rows));
         }
     }
     Fixture {
@@ -177,8 +177,10 @@ fn with_batches(args: &UsersArgs) -> (UsersArgs, Vec<u64>) {
         return (all, Vec::new());
     }
     let fits = |batch: &u64| {
-        let works =
-            args.places().into_iter().map(|place| Work::new(Verb::Insert, place.access(), *batch));
+        let works = args
+            .places()
+            .into_iter()
+            .map(|place| RowWork::new(Verb::Insert, place.access(), *batch));
         works.into_iter().all(|work| work.fits(args.rows))
     };
     let (batches, left_out): (Vec<u64>, Vec<u64>) = BATCHES.into_iter().partition(fits);

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::types::{Operation, Selection, Users, UsersTask};
+use crate::job::{Operation, Selection, Users, UsersTask};
 use crate::work::{Ids, STEP, Selected};
 use anyhow::Result;
 use sha2::{Digest as _, Sha256};
@@ -14,7 +14,7 @@ use stablebench_protocol::{self as protocol, Engine, Part};
 use stablebench_workload::Rng;
 use stablebench_workload::random::{distinct, uniform, zipf};
 
-use stablebench_suite::job::{Chosen, Job, Work as Jobs};
+use stablebench_suite::job::{Chosen, Job, Work};
 use stablebench_suite::report::number::Grouped;
 
 /// An operation on rows.
@@ -60,7 +60,7 @@ pub enum Access {
 
 /// Work on the rows of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Work {
+pub struct RowWork {
     pub verb: Verb,
     pub access: Access,
     /// Rows, lookups or ranges.
@@ -71,7 +71,7 @@ pub struct Work {
 
 /// The ids of a table before the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Table {
+pub enum TableIds {
     /// No row yet.
     Empty,
     /// The ids 0, 10, 20, …
@@ -83,7 +83,7 @@ pub enum Table {
 /// One row of so many is deleted by a churn, and another one inserted.
 const CHURNED_ONE_IN: u64 = 10;
 
-impl Work {
+impl RowWork {
     /// Work in one transaction.
     pub fn new(verb: Verb, access: Access, operations: u64) -> Self {
         Self { verb, access, operations, transaction: None }
@@ -94,7 +94,7 @@ impl Work {
     /// # Errors
     ///
     /// If the rows do not fit into the table.
-    pub fn operation(&self, table: Table, seed: u64) -> Result<Operation> {
+    pub fn operation(&self, table: TableIds, seed: u64) -> Result<Operation> {
         let selection = || self.select(&Keys::of(table, seed), seed);
         Ok(match self.verb {
             Verb::Insert => Operation::Insert(selection()?),
@@ -170,11 +170,11 @@ struct Keys {
 }
 
 impl Keys {
-    fn of(table: Table, seed: u64) -> Self {
+    fn of(table: TableIds, seed: u64) -> Self {
         match table {
-            Table::Empty => Self { rows: 0, ids: None },
-            Table::Populated(rows) => Self { rows, ids: None },
-            Table::Churned(rows) => {
+            TableIds::Empty => Self { rows: 0, ids: None },
+            TableIds::Populated(rows) => Self { rows, ids: None },
+            TableIds::Churned(rows) => {
                 let churn = Churn::of(rows, seed);
                 let mut deleted = churn.deleted;
                 deleted.sort_unstable();
@@ -274,14 +274,14 @@ pub struct EngineRows {
 
 /// A task, and the rows on which it is done.
 #[derive(Clone, Copy, Debug)]
-struct Planned {
+struct RowsJob {
     rows: EngineRows,
-    task: Task,
+    task: RowsTask,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Task {
-    Rows { table: Table, work: Work },
+enum RowsTask {
+    Rows { table: TableIds, work: RowWork },
     Churn { rows: u64, deletes: bool },
     Close,
     Vacuum,
@@ -289,44 +289,44 @@ enum Task {
 
 impl EngineRows {
     /// Work on rows, which follow from the seed.
-    pub fn rows(self, table: Table, work: Work) -> Job {
-        self.job(Task::Rows { table, work })
+    pub fn rows(self, table: TableIds, work: RowWork) -> Job {
+        self.job(RowsTask::Rows { table, work })
     }
 
     /// Inserts all rows of a table.
     pub fn populate(self, rows: u64) -> Job {
-        self.rows(Table::Empty, Work::new(Verb::Insert, Access::End, rows))
+        self.rows(TableIds::Empty, RowWork::new(Verb::Insert, Access::End, rows))
     }
 
     /// Random deletes of a churn, or its inserts.
     pub fn churn(self, rows: u64, deletes: bool) -> Job {
-        self.job(Task::Churn { rows, deletes })
+        self.job(RowsTask::Churn { rows, deletes })
     }
 
     /// Closes the connection of SQLite.
     pub fn close(self) -> Job {
-        self.job(Task::Close)
+        self.job(RowsTask::Close)
     }
 
     /// `VACUUM`.
     pub fn vacuum(self) -> Job {
-        self.job(Task::Vacuum)
+        self.job(RowsTask::Vacuum)
     }
 
-    fn job(self, task: Task) -> Job {
-        Job::new(Planned { rows: self, task })
+    fn job(self, task: RowsTask) -> Job {
+        Job::new(RowsJob { rows: self, task })
     }
 }
 
-impl Jobs for Planned {
+impl Work for RowsJob {
     fn choose(&self, operations: u64, seed: u64) -> Result<Box<dyn Chosen>> {
         let task = match self.task {
-            Task::Rows { table, work } => {
-                let work = Work { operations, ..work };
+            RowsTask::Rows { table, work } => {
+                let work = RowWork { operations, ..work };
                 let operation = work.operation(table, seed)?;
                 UsersTask::Operation { operation, transaction: work.transaction }
             }
-            Task::Churn { rows, deletes } => {
+            RowsTask::Churn { rows, deletes } => {
                 let churn = Churn::of(rows, seed);
                 let operation = match deletes {
                     true => Operation::Delete(Selection::List(churn.deleted)),
@@ -334,8 +334,8 @@ impl Jobs for Planned {
                 };
                 UsersTask::Operation { operation, transaction: None }
             }
-            Task::Close => UsersTask::Close,
-            Task::Vacuum => UsersTask::Vacuum,
+            RowsTask::Close => UsersTask::Close,
+            RowsTask::Vacuum => UsersTask::Vacuum,
         };
         let EngineRows { engine, payload } = self.rows;
         let job = Users { engine, payload_bytes: payload, task };
@@ -344,21 +344,24 @@ impl Jobs for Planned {
     }
 
     fn is_random(&self) -> bool {
-        !matches!(self.task, Task::Rows { table: Table::Empty, work } if work.access == Access::End)
+        !matches!(
+            self.task,
+            RowsTask::Rows { table: TableIds::Empty, work } if work.access == Access::End
+        )
     }
 
     fn payload(&self) -> Option<u32> {
-        matches!(self.task, Task::Rows { .. }).then_some(self.rows.payload)
+        matches!(self.task, RowsTask::Rows { .. }).then_some(self.rows.payload)
     }
 
     fn most_operations(&self, rows: u64) -> Option<u64> {
         match self.task {
             // The range of ids is limited.
-            Task::Rows { work: Work { verb: Verb::Insert, .. }, .. } => {
+            RowsTask::Rows { work: RowWork { verb: Verb::Insert, .. }, .. } => {
                 Some(u64::MAX / STEP - rows)
             }
-            Task::Rows { work, .. } => Some(work.operations.min(rows)),
-            Task::Churn { .. } | Task::Close | Task::Vacuum => None,
+            RowsTask::Rows { work, .. } => Some(work.operations.min(rows)),
+            RowsTask::Churn { .. } | RowsTask::Close | RowsTask::Vacuum => None,
         }
     }
 }
@@ -450,8 +453,8 @@ mod tests {
     ];
 
     fn ids(verb: Verb, access: Access, operations: u64, rows: u64) -> Vec<u64> {
-        let work = Work::new(verb, access, operations);
-        let operation = work.operation(Table::Populated(rows), 1).unwrap();
+        let work = RowWork::new(verb, access, operations);
+        let operation = work.operation(TableIds::Populated(rows), 1).unwrap();
         let mut ids = Vec::new();
         Selected::new(operation.selection().unwrap()).unwrap().each(|id| ids.push(id));
         ids
@@ -513,7 +516,7 @@ mod tests {
         model.apply(&Operation::Delete(Selection::List(churn.deleted.clone())), 3).unwrap();
         model.apply(&Operation::Insert(Selection::List(churn.inserted)), 3).unwrap();
         assert_eq!(model.rows(), 200);
-        let keys = Keys::of(Table::Churned(200), 3);
+        let keys = Keys::of(TableIds::Churned(200), 3);
         let list = Selection::List((0..200).map(|number| keys.id(number)).collect());
         assert_eq!(model.apply(&Operation::Read(list), 3).unwrap().rows, 200);
         let deleted = Operation::Read(Selection::List(churn.deleted));
@@ -522,7 +525,7 @@ mod tests {
 
     #[test]
     fn rows_fit_between_others_as_far_as_there_is_room() {
-        let insert = |access, operations| Work::new(Verb::Insert, access, operations);
+        let insert = |access, operations| RowWork::new(Verb::Insert, access, operations);
         assert!(insert(Access::Middle, 499).fits(1_000));
         assert!(!insert(Access::Middle, 501).fits(1_000));
         assert!(!insert(Access::Uniform, 1_001).fits(1_000));
@@ -531,7 +534,7 @@ mod tests {
 
     const ROWS: EngineRows = EngineRows { engine: Engine::BTREE, payload: 7 };
 
-    fn chosen(table: Table, work: Work) -> Box<dyn Chosen> {
+    fn chosen(table: TableIds, work: RowWork) -> Box<dyn Chosen> {
         ROWS.rows(table, work).choose(work.operations, 1).unwrap()
     }
 
@@ -548,7 +551,7 @@ mod tests {
     #[test]
     fn parts_are_the_whole() {
         for access in [Access::Middle, Access::Uniform] {
-            let chosen = chosen(Table::Populated(100), Work::new(Verb::Insert, access, 30));
+            let chosen = chosen(TableIds::Populated(100), RowWork::new(Verb::Insert, access, 30));
             let (mut whole, mut parts) = (populated(100), populated(100));
             whole.execute(&chosen.whole()).unwrap();
             for from in [0, 7, 14, 21, 28] {
@@ -565,7 +568,7 @@ mod tests {
     #[test]
     fn reading_all_rows_is_one_operation_of_a_canister() {
         for verb in [Verb::Scan, Verb::Count] {
-            let chosen = chosen(Table::Populated(100), Work::new(verb, Access::All, 100));
+            let chosen = chosen(TableIds::Populated(100), RowWork::new(verb, Access::All, 100));
             assert!(chosen.is_single() && chosen.ids().unwrap().is_none());
             assert_eq!((chosen.whole().from, chosen.whole().count), (0, 1));
             assert_eq!(populated(100).execute(&chosen.whole()).unwrap().rows, 100);
@@ -575,8 +578,8 @@ mod tests {
     #[test]
     fn only_populating_is_the_same_for_every_seed() {
         assert!(!ROWS.populate(100).is_random());
-        let uniform = Work::new(Verb::Read, Access::Uniform, 5);
-        assert!(ROWS.rows(Table::Populated(100), uniform).is_random());
+        let uniform = RowWork::new(Verb::Read, Access::Uniform, 5);
+        assert!(ROWS.rows(TableIds::Populated(100), uniform).is_random());
         assert!(ROWS.churn(100, true).is_random());
     }
 }

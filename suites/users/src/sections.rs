@@ -10,7 +10,7 @@ use stablebench_suite::report::number::Grouped;
 use stablebench_suite::results::State;
 use stablebench_suite::unique;
 
-use crate::rows::{Access, EngineRows, Table, Verb, Work};
+use crate::rows::{Access, EngineRows, RowWork, TableIds, Verb};
 
 /// The most rows of a table.
 pub const MAX_ROWS: u64 = 100_000_000;
@@ -241,37 +241,38 @@ pub struct Case {
     /// Unique in the section.
     pub name: String,
     pub state: State,
-    pub work: Work,
-    task: Task,
+    pub work: RowWork,
+    messages: CaseMessages,
 }
 
 /// The messages of a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Task {
+enum CaseMessages {
     /// The work in one message.
     One,
     /// The work in messages of this number of operations.
-    Messages(u64),
+    Many(u64),
     /// As much of the work as one message can do.
     Capacity(Search),
 }
 
 impl Case {
-    fn new(section: Section, name: impl Into<String>, state: State, work: Work) -> Self {
-        Self { section, name: name.into(), state, work, task: Task::One }
+    fn new(section: Section, name: impl Into<String>, state: State, work: RowWork) -> Self {
+        Self { section, name: name.into(), state, work, messages: CaseMessages::One }
     }
 
-    fn warm(section: Section, name: impl Into<String>, work: Work) -> Self {
+    fn warm(section: Section, name: impl Into<String>, work: RowWork) -> Self {
         Self::new(section, name, State::Warm, work)
     }
 
     /// Returns the step that measures it. `each` is `true` if single operations are measured too.
-    pub fn step(&self, users: EngineRows, table: Table, each: bool) -> Step {
-        let Self { section, name, state, work, task } = self.clone();
-        let one_by_one = matches!(section, Section::Insert | Section::Work) && task == Task::One;
-        let messages = match task {
-            Task::One | Task::Capacity(_) => work.operations,
-            Task::Messages(operations) => operations,
+    pub fn step(&self, users: EngineRows, table: TableIds, each: bool) -> Step {
+        let Self { section, name, state, work, messages } = self.clone();
+        let one_by_one =
+            matches!(section, Section::Insert | Section::Work) && messages == CaseMessages::One;
+        let operations = match messages {
+            CaseMessages::One | CaseMessages::Capacity(_) => work.operations,
+            CaseMessages::Many(operations) => operations,
         };
         Step {
             role: Role::Measure { section: section.name(), name, state },
@@ -281,10 +282,10 @@ impl Case {
                 State::Upgraded => Before::Upgrade,
                 State::Warm | State::Churned | State::ChurnedAndVacuumed => Before::Nothing,
             },
-            messages: Messages::Exactly(messages),
-            measures: match task {
-                Task::Capacity(search) => Measures::Capacity(search),
-                Task::One | Task::Messages(_) => Measures::Job(Sent::Update),
+            messages: Messages::Exactly(operations),
+            measures: match messages {
+                CaseMessages::Capacity(search) => Measures::Capacity(search),
+                CaseMessages::One | CaseMessages::Many(_) => Measures::Job(Sent::Update),
             },
             effect: Effect::Dropped,
             details: Details { each: each && one_by_one, ..Details::default() },
@@ -294,14 +295,14 @@ impl Case {
 }
 
 /// A case and the fixture that it needs: configuration, rows, and bytes of each text.
-type Planned = (Configuration, u64, u32, Case);
+type PlannedCase = (Configuration, u64, u32, Case);
 
 /// The cases of a section, fixture by fixture.
 ///
 /// # Errors
 ///
 /// If an engine does not support a setting.
-pub fn cases(section: Section, args: &UsersArgs) -> Result<Vec<Planned>> {
+pub fn cases(section: Section, args: &UsersArgs) -> Result<Vec<PlannedCase>> {
     let mut planned = Vec::new();
     let configurations = match section {
         Section::Settings => sweep(args)?,
@@ -358,7 +359,7 @@ fn inserts(args: &UsersArgs) -> Vec<Case> {
     for place in args.places() {
         for rows in &batches {
             let name = format!("{place} {}", Grouped(*rows));
-            let work = Work::new(Verb::Insert, place.access(), *rows);
+            let work = RowWork::new(Verb::Insert, place.access(), *rows);
             cases.push(Case::warm(Section::Insert, name, work));
         }
     }
@@ -371,14 +372,16 @@ fn transactions(args: &UsersArgs) -> Vec<Case> {
     for each_message in [false, true] {
         for size in unique(&args.transactions) {
             let size = size.min(rows);
-            let work =
-                Work { transaction: Some(size), ..Work::new(Verb::Insert, Access::End, rows) };
-            let (name, task) = match each_message {
-                true => ("a message each", Task::Messages(size)),
-                false => ("one message", Task::One),
+            let work = RowWork {
+                transaction: Some(size),
+                ..RowWork::new(Verb::Insert, Access::End, rows)
+            };
+            let (name, messages) = match each_message {
+                true => ("a message each", CaseMessages::Many(size)),
+                false => ("one message", CaseMessages::One),
             };
             let name = format!("{} rows by {}, {name}", Grouped(rows), Grouped(size));
-            cases.push(Case { task, ..Case::warm(Section::Transactions, name, work) });
+            cases.push(Case { messages, ..Case::warm(Section::Transactions, name, work) });
         }
     }
     cases.dedup();
@@ -393,7 +396,7 @@ fn work(args: &UsersArgs, sql: bool) -> Vec<Case> {
     let mut add = |verb: Verb, access: Access, operations: u64, states: &[State]| {
         for state in states {
             let name = format!("{}, {state}", title(verb, access, operations));
-            let work = Work::new(verb, access, operations);
+            let work = RowWork::new(verb, access, operations);
             cases.push(Case::new(Section::Work, name, *state, work));
         }
     };
@@ -449,7 +452,7 @@ fn payloads(args: &UsersArgs) -> Vec<(u64, u32, Case)> {
                 Grouped(count),
                 Grouped(rows)
             );
-            let work = Work::new(verb, access, count);
+            let work = RowWork::new(verb, access, count);
             cases.push((rows, payload, Case::warm(Section::Payload, name, work)));
         }
     }
@@ -467,7 +470,7 @@ fn curve(args: &UsersArgs) -> Vec<(u64, Case)> {
             (Verb::Read, Access::Uniform),
         ] {
             let name = format!("{} of {} rows: {verb} {access}", Grouped(count), Grouped(rows));
-            let work = Work::new(verb, access, count);
+            let work = RowWork::new(verb, access, count);
             cases.push((rows, Case::warm(Section::Curve, name, work)));
         }
     }
@@ -479,7 +482,7 @@ fn base(args: &UsersArgs) -> Vec<Case> {
     for (verb, access) in [(Verb::Insert, Access::End), (Verb::Read, Access::Middle)] {
         for rows in [1, 2, 10, 100].into_iter().filter(|rows| *rows <= args.rows) {
             let name = format!("{}: {verb} {access}", Grouped(rows));
-            cases.push(Case::warm(Section::Base, name, Work::new(verb, access, rows)));
+            cases.push(Case::warm(Section::Base, name, RowWork::new(verb, access, rows)));
         }
     }
     cases
@@ -491,7 +494,7 @@ fn locality(args: &UsersArgs) -> Vec<Case> {
     for verb in [Verb::Insert, Verb::Update, Verb::Read] {
         for access in [Access::Middle, Access::Spread, Access::Sorted, Access::Uniform] {
             let name = format!("{access}: {verb} {}", Grouped(rows));
-            cases.push(Case::warm(Section::Locality, name, Work::new(verb, access, rows)));
+            cases.push(Case::warm(Section::Locality, name, RowWork::new(verb, access, rows)));
         }
     }
     cases
@@ -506,7 +509,7 @@ fn working_set(args: &UsersArgs) -> Vec<Case> {
     for verb in [Verb::Read, Verb::Update] {
         for set in &sets {
             let name = format!("{} rows: {verb} {}", Grouped(*set), Grouped(operations));
-            let work = Work::new(verb, Access::Among(*set), operations);
+            let work = RowWork::new(verb, Access::Among(*set), operations);
             cases.push(Case::warm(Section::WorkingSet, name, work));
         }
     }
@@ -518,7 +521,7 @@ fn settings(args: &UsersArgs) -> Vec<Case> {
     let some = many.min(100);
     let of = |(verb, access, operations, state): (Verb, Access, u64, State)| {
         let name = format!("{}, {state}", title(verb, access, operations));
-        Case::new(Section::Settings, name, state, Work::new(verb, access, operations))
+        Case::new(Section::Settings, name, state, RowWork::new(verb, access, operations))
     };
     [
         (Verb::Insert, Access::End, 1, State::Warm),
@@ -535,13 +538,13 @@ fn settings(args: &UsersArgs) -> Vec<Case> {
 }
 
 fn capacity(args: &UsersArgs) -> Vec<Case> {
-    let of = |name: &str, search: Search, work: Work| Case {
-        task: Task::Capacity(search),
+    let of = |name: &str, search: Search, work: RowWork| Case {
+        messages: CaseMessages::Capacity(search),
         ..Case::warm(Section::Capacity, name, work)
     };
-    let insert = Work::new(Verb::Insert, Access::End, u64::MAX);
-    let read = Work::new(Verb::Read, Access::Spread, args.rows);
-    let scan = Work::new(Verb::Scan, Access::All, args.rows);
+    let insert = RowWork::new(Verb::Insert, Access::End, u64::MAX);
+    let read = RowWork::new(Verb::Read, Access::Spread, args.rows);
+    let scan = RowWork::new(Verb::Scan, Access::All, args.rows);
     vec![
         of("rows inserted at the end in one update", Search::Update, insert),
         of("rows looked up one by one in one query", Search::Query, read),

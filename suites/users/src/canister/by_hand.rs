@@ -1,8 +1,9 @@
 //! The methods that are called by hand: they check ids first, and then do the work, measured.
 
-use super::work::{Manner, Work, Write, check_payload, check_rows};
-use super::{KeyValue, PayloadBytes, RowEngines};
-use crate::types::{Operation, Selection};
+use super::{
+    KeyValue, Manner, PayloadBytes, RowEngines, ValidOperation, Write, check_payload, check_rows,
+};
+use crate::job::{Operation, Selection};
 use crate::work::Ids;
 use stablebench_harness::{Host, max_rows, measure_step};
 use stablebench_protocol::{Engine, Measurement, Result, SqliteConfig, SqliteSettings};
@@ -173,7 +174,7 @@ fn whole<C: RowEngines>(
     engine: Engine,
     operation: Operation,
 ) -> Result<Measurement> {
-    let work = Work::new(&operation, max_rows(payload(canister)))?;
+    let work = ValidOperation::new(&operation, max_rows(payload(canister)))?;
     checked(canister, engine, |_| Ok(work))
 }
 
@@ -185,7 +186,7 @@ fn insert_at<C: RowEngines>(
 ) -> Result<Measurement> {
     check_rows(rows, max_rows(payload(canister)))?;
     checked(canister, engine, |engine| {
-        Ok(Work::Write(Write::Insert, choose(engine.last_id()?, rows)?.into()))
+        Ok(ValidOperation::Write(Write::Insert, choose(engine.last_id()?, rows)?.into()))
     })
 }
 
@@ -193,7 +194,7 @@ fn insert_at<C: RowEngines>(
 fn checked<'a, C: RowEngines>(
     canister: &mut C,
     engine: Engine,
-    choose: impl FnOnce(&mut dyn KeyValue) -> Result<Work<'a>>,
+    choose: impl FnOnce(&mut dyn KeyValue) -> Result<ValidOperation<'a>>,
 ) -> Result<Measurement> {
     let payload_bytes = payload(canister);
     let engine = canister.engine(engine)?;
