@@ -7,8 +7,7 @@
 #[path = "../../../../canisters/harness/tests/heap/mod.rs"]
 mod heap;
 mod memory;
-mod parts;
-mod records;
+mod models;
 
 use heap::HeapRecords;
 use memory::HeapMemory;
