@@ -217,11 +217,11 @@ const PROPOSALS: [&str; 7] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
     pub program: &'static str,
-    kind: Kind,
+    kind: ToolKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ToolKind {
     /// `wasm-opt -LEVEL`
     WasmOpt(&'static str),
     /// `ic-wasm shrink`
@@ -233,33 +233,33 @@ enum Kind {
 impl Tool {
     /// `wasm-opt` of Binaryen with a level such as `O3`.
     fn wasm_opt(level: &'static str) -> Self {
-        Self { program: "wasm-opt", kind: Kind::WasmOpt(level) }
+        Self { program: "wasm-opt", kind: ToolKind::WasmOpt(level) }
     }
 
     /// `ic-wasm shrink`, or `ic-wasm optimize` with a level.
     fn ic_wasm(value: &'static str) -> Self {
-        let kind = if value == "shrink" { Kind::Shrink } else { Kind::Optimize(value) };
+        let kind = if value == "shrink" { ToolKind::Shrink } else { ToolKind::Optimize(value) };
         Self { program: "ic-wasm", kind }
     }
 
     /// Returns the sentence that names the next step if the program is missing.
     fn how_to_install(&self) -> &'static str {
         match self.kind {
-            Kind::WasmOpt(_) => "wasm-opt is missing; install it: apt-get install binaryen",
-            Kind::Shrink => "ic-wasm is missing; install it: cargo install ic-wasm",
-            Kind::Optimize(_) => "ic-wasm is missing; install it: cargo install ic-wasm@0.10.0",
+            ToolKind::WasmOpt(_) => "wasm-opt is missing; install it: apt-get install binaryen",
+            ToolKind::Shrink => "ic-wasm is missing; install it: cargo install ic-wasm",
+            ToolKind::Optimize(_) => "ic-wasm is missing; install it: cargo install ic-wasm@0.10.0",
         }
     }
 
     /// Returns the arguments for the files of a module before and after.
     fn arguments(&self, from: &str, to: &str) -> Vec<String> {
         let words: Vec<&str> = match self.kind {
-            Kind::WasmOpt(_) => [from, "-o", to].into_iter().chain(PROPOSALS).collect(),
-            Kind::Shrink => vec![from, "-o", to, "shrink"],
-            Kind::Optimize(level) => vec![from, "-o", to, "optimize", level],
+            ToolKind::WasmOpt(_) => [from, "-o", to].into_iter().chain(PROPOSALS).collect(),
+            ToolKind::Shrink => vec![from, "-o", to, "shrink"],
+            ToolKind::Optimize(level) => vec![from, "-o", to, "optimize", level],
         };
         let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
-        if let Kind::WasmOpt(level) = self.kind {
+        if let ToolKind::WasmOpt(level) = self.kind {
             words.push(format!("-{level}"));
         }
         words
@@ -303,7 +303,7 @@ impl Tool {
             self.output(&self.arguments(&from.to_string_lossy(), &to.to_string_lossy()))?;
         if !output.status.success() {
             let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-            if matches!(self.kind, Kind::Optimize(_)) && printed.contains("'optimize'") {
+            if matches!(self.kind, ToolKind::Optimize(_)) && printed.contains("'optimize'") {
                 let reason = "ic-wasm has no command optimize since 0.11; install an earlier one: \
                               cargo install ic-wasm@0.10.0";
                 return Err(NotBuilt { reason: reason.to_owned(), printed }.into());

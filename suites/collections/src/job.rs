@@ -1,3 +1,5 @@
+//! Jobs of the suite on the wire.
+
 use candid::CandidType;
 use serde::{Deserialize, Serialize};
 use stablebench_protocol::{Engine, SuiteJob};
