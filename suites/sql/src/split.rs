@@ -12,12 +12,12 @@
 /// A token of a text, with the range of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Token<'a> {
-    kind: Kind<'a>,
+    kind: TokenKind<'a>,
     end: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind<'a> {
+enum TokenKind<'a> {
     Semicolon,
     /// White space or a comment.
     Space,
@@ -40,40 +40,43 @@ fn token(text: &str, start: usize) -> Token<'_> {
         bytes[from..].iter().position(|byte| !belongs(*byte)).map_or(bytes.len(), |at| from + at)
     };
     match bytes[start] {
-        b';' => token(Kind::Semicolon, start + 1),
+        b';' => token(TokenKind::Semicolon, start + 1),
         b' ' | b'\t' | b'\n' | b'\r' | 0x0c => token(
-            Kind::Space,
+            TokenKind::Space,
             run(start, |byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)),
         ),
         b'-' if bytes.get(start + 1) == Some(&b'-') => {
-            token(Kind::Space, until(start, "\n").unwrap_or(bytes.len()))
+            token(TokenKind::Space, until(start, "\n").unwrap_or(bytes.len()))
         }
         b'/' if bytes.get(start + 1) == Some(&b'*') => match until(start + 2, "*/") {
-            Some(end) => token(Kind::Space, end),
-            None => token(Kind::Open, bytes.len()),
+            Some(end) => token(TokenKind::Space, end),
+            None => token(TokenKind::Open, bytes.len()),
         },
         // A doubled quote is read as the end of one string and the beginning of the next.
         quote @ (b'\'' | b'"' | b'`') => {
             match bytes[start + 1..].iter().position(|byte| *byte == quote) {
-                Some(at) => token(Kind::Other, start + at + 2),
-                None => token(Kind::Open, bytes.len()),
+                Some(at) => token(TokenKind::Other, start + at + 2),
+                None => token(TokenKind::Open, bytes.len()),
             }
         }
         b'[' => match until(start, "]") {
-            Some(end) => token(Kind::Other, end),
-            None => token(Kind::Open, bytes.len()),
+            Some(end) => token(TokenKind::Other, end),
+            None => token(TokenKind::Open, bytes.len()),
         },
         b':' | b'@' | b'$' | b'?' => {
             let end = run(start + 1, in_word);
-            token(Kind::Parameter(&text[start..end]), end)
+            token(TokenKind::Parameter(&text[start..end]), end)
         }
         byte if in_word(byte) => {
             let end = run(start, in_word);
-            let kind =
-                if byte.is_ascii_digit() { Kind::Other } else { Kind::Word(&text[start..end]) };
+            let kind = if byte.is_ascii_digit() {
+                TokenKind::Other
+            } else {
+                TokenKind::Word(&text[start..end])
+            };
             token(kind, end)
         }
-        _ => token(Kind::Other, start + 1),
+        _ => token(TokenKind::Other, start + 1),
     }
 }
 
@@ -121,16 +124,18 @@ pub fn end(text: &str) -> End {
     let mut place = Place::Start;
     let mut open = false;
     for (_, token) in tokens(text) {
-        let word = |expected: &str| matches!(token.kind, Kind::Word(word) if word.eq_ignore_ascii_case(expected));
+        let word = |expected: &str| matches!(token.kind, TokenKind::Word(word) if word.eq_ignore_ascii_case(expected));
         place = match (place, token.kind) {
-            (_, Kind::Space) => place,
+            (_, TokenKind::Space) => place,
             (
                 Place::Start | Place::Explain | Place::Create | Place::Normal | Place::TriggerEnd,
-                Kind::Semicolon,
+                TokenKind::Semicolon,
             ) => {
                 return End::At(token.end);
             }
-            (Place::Trigger | Place::TriggerSemicolon, Kind::Semicolon) => Place::TriggerSemicolon,
+            (Place::Trigger | Place::TriggerSemicolon, TokenKind::Semicolon) => {
+                Place::TriggerSemicolon
+            }
             (Place::Start | Place::Explain, _) if word("create") => Place::Create,
             (Place::Start, _) if word("explain") => Place::Explain,
             (Place::Explain, _) if word("query") || word("plan") => Place::Explain,
@@ -140,7 +145,7 @@ pub fn end(text: &str) -> End {
             (Place::Trigger | Place::TriggerSemicolon | Place::TriggerEnd, _) => Place::Trigger,
             _ => Place::Normal,
         };
-        open |= token.kind == Kind::Open;
+        open |= token.kind == TokenKind::Open;
     }
     End::Missing(open || place != Place::Start)
 }
@@ -177,7 +182,9 @@ pub fn statements(text: &str) -> Vec<Statement<'_>> {
 
 /// Returns the bytes of space and comments at the beginning.
 fn leading_space(text: &str) -> usize {
-    tokens(text).find(|(_, token)| token.kind != Kind::Space).map_or(text.len(), |(start, _)| start)
+    tokens(text)
+        .find(|(_, token)| token.kind != TokenKind::Space)
+        .map_or(text.len(), |(start, _)| start)
 }
 
 fn begins_with_semicolon(text: &str) -> bool {
@@ -189,7 +196,7 @@ pub fn first_word(text: &str) -> Option<&str> {
     words(text).next().filter(|_| {
         matches!(
             token(text, leading_space(text).min(text.len().saturating_sub(1))).kind,
-            Kind::Word(_)
+            TokenKind::Word(_)
         )
     })
 }
@@ -197,7 +204,7 @@ pub fn first_word(text: &str) -> Option<&str> {
 /// Returns the words of a text that are neither in strings nor in comments.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     tokens(text).filter_map(|(_, token)| match token.kind {
-        Kind::Word(word) => Some(word),
+        TokenKind::Word(word) => Some(word),
         _ => None,
     })
 }
@@ -250,7 +257,7 @@ pub fn numbered(text: &str) -> (String, Vec<&str>) {
     let mut numbered = String::with_capacity(text.len());
     for (start, token) in tokens(text) {
         match token.kind {
-            Kind::Parameter(name) if name.len() > 1 && name.starts_with([':', '@', '$']) => {
+            TokenKind::Parameter(name) if name.len() > 1 && name.starts_with([':', '@', '$']) => {
                 let place =
                     names.iter().position(|known| *known == &name[1..]).unwrap_or_else(|| {
                         names.push(&name[1..]);

@@ -13,7 +13,6 @@
 //! Between two readings of the counter is the work and the cost of one reading, which is the same each
 //! time and is left out: else a scan of many rows would cost what its readings cost.
 
-mod ffi;
 mod statement;
 
 pub use statement::Handle;
@@ -30,7 +29,7 @@ use stablebench_protocol::{
 };
 use stablebench_workload::sql::RowBytes;
 use stablebench_workload::{Amount, ContentDigest};
-use statement::{Prepared, Step};
+use statement::{Prepared, StepOutcome};
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -378,8 +377,8 @@ impl<'a> Execution<'a> {
                 answer.readings.1 = instructions();
                 answer.step += self.between(last, answer.readings.1);
                 match stepped? {
-                    Step::Done => return Ok(()),
-                    Step::Row => self.row(statement, &mut digest, answer),
+                    StepOutcome::Done => return Ok(()),
+                    StepOutcome::Row => self.row(statement, &mut digest, answer),
                 }
                 last = instructions();
             }
@@ -430,7 +429,7 @@ fn rolled_back(handle: Handle<'_>, failure: &Failure) -> bool {
         let mut statement = handle.prepare(text)?;
         let mut first = None;
         if let Some(statement) = &mut statement
-            && statement.step()? == Step::Row
+            && statement.step()? == StepOutcome::Row
         {
             statement
                 .row(&mut RowBytes::default(), |value, _| first = first.take().or(Some(value)));
