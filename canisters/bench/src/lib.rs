@@ -19,13 +19,12 @@
 mod btree;
 mod memory;
 mod points;
-mod sql;
 mod sqlite;
 mod statements;
 
 use btree::{Btree, BtreeRecords};
 use memory::{Virtual, memory, stored_bytes};
-use sqlite::Sqlite;
+use sqlite::{DATABASE, Sqlite};
 use stablebench_harness::{
     Canister, Records, STATE_MEMORY, Sql, State, SuiteEntry, crate_versions, is_managed,
 };
@@ -37,7 +36,8 @@ use stablebench_suite_db_bench::canister::RecordEngines;
 use stablebench_suite_keys::Keys;
 use stablebench_suite_mix::Mix;
 use stablebench_suite_mix::canister::{Maps, MixCanister, MixTable};
-use stablebench_suite_sql::Sql as SqlJob;
+use stablebench_suite_sql::canister::{Handle, SqlCanister};
+use stablebench_suite_sql::{FilePart, Sql as SqlJob};
 use stablebench_suite_sysbench::Sysbench;
 use stablebench_suite_users::Users;
 use stablebench_suite_users::canister::floor::{Floor, StableMemory};
@@ -50,6 +50,9 @@ stablebench_suite_sql::sql_method!();
 
 /// The first memory of the suite mix.
 const MIX: u8 = 40;
+
+/// The file of the database, as `ic-rusqlite` names it, and of its journal.
+const FILE: &str = "./DB/main.db";
 
 struct Bench {
     btree: Option<Btree>,
@@ -210,5 +213,54 @@ impl MixCanister for Bench {
     fn mix_maps(&mut self) -> Result<&mut dyn MixTable> {
         self.manage()?;
         Ok(&mut self.mix)
+    }
+}
+
+impl SqlCanister for Bench {
+    fn with_handle(
+        &mut self,
+        _: bool,
+        work: &mut dyn FnMut(Handle<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.manage()?;
+        self.sqlite.stable().with(|connection| {
+            // SAFETY: `rusqlite` is linked with the same SQLite, and the connection is borrowed.
+            let handle = unsafe { Handle::new(connection.handle()) };
+            work(handle.ok_or(Error::NoRows)?)
+        })
+    }
+
+    fn write_file(&mut self, part: &FilePart) -> Result<()> {
+        self.manage()?;
+        let connection = self.sqlite.stable();
+        // Mounts the file, whose memory takes the bytes.
+        connection.open()?;
+        connection.close();
+        if part.offset == 0 {
+            for ending in ["-journal", "-wal"] {
+                // There may be none.
+                let _ = std::fs::remove_file(format!("{FILE}{ending}"));
+            }
+            // SQLite takes the size from the header, and the rest of the last page of memory is free.
+            memory::fill(DATABASE);
+        }
+        memory::write(DATABASE, part.offset, &part.bytes)
+    }
+
+    fn read_file(&mut self, offset: u64, bytes: u64) -> Result<(Vec<u8>, u64)> {
+        let size = file_bytes(&memory::read(DATABASE, 0, 100));
+        let bytes = bytes.min(size.saturating_sub(offset));
+        Ok((memory::read(DATABASE, offset, bytes), size))
+    }
+}
+
+/// Returns the size of a database from its header: bytes 16 and 17 are the size of a page, where 1
+/// stands for 65,536, and bytes 28 to 31 the number of pages, all big-endian.
+fn file_bytes(header: &[u8]) -> u64 {
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    match (header.get(16..18).map(number), header.get(28..32).map(number)) {
+        (Some(1), Some(pages)) => pages * 65_536,
+        (Some(page), Some(pages)) => pages * page,
+        _ => 0,
     }
 }

@@ -31,17 +31,17 @@ const ARRAY: u8 = 32;
 
 /// The engines, each in its own memory.
 pub struct Engines {
-    table: Table,
-    btree: Btree,
-    array: Array,
+    table: CuckooPoints,
+    btree: BtreePoints,
+    array: ArrayPoints,
 }
 
 impl Default for Engines {
     fn default() -> Self {
         Self {
-            table: Table::new(memory(TABLE)),
-            btree: Btree::new(memory(BTREE)),
-            array: Array::new(memory(ARRAY)),
+            table: CuckooPoints::new(memory(TABLE)),
+            btree: BtreePoints::new(memory(BTREE)),
+            array: ArrayPoints::new(memory(ARRAY)),
         }
     }
 }
@@ -90,7 +90,7 @@ fn count(found: &mut Amount, value: Option<[u8; 4]>) {
 }
 
 /// The cuckoo hash table. Like a connection, it is opened when it is needed.
-struct Table {
+struct CuckooPoints {
     memory: Virtual,
     plan: Plan,
     open: Open,
@@ -102,7 +102,7 @@ enum Open {
     Read(HashTable),
 }
 
-impl Table {
+impl CuckooPoints {
     fn new(memory: Virtual) -> Self {
         Self { memory, plan: Plan::for_items(0), open: Open::No }
     }
@@ -143,7 +143,7 @@ impl Table {
     }
 }
 
-impl Points for Table {
+impl Points for CuckooPoints {
     fn prepare(&mut self) -> Result<()> {
         self.builder().map(drop)
     }
@@ -224,12 +224,12 @@ fn refused(error: stablebench_cuckoo::Error) -> Error {
 }
 
 /// `StableBTreeMap<u64, [u8; 4]>`, opened when it is needed.
-struct Btree {
+struct BtreePoints {
     memory: Virtual,
     map: Option<BTreeMap<u64, [u8; 4], Virtual>>,
 }
 
-impl Btree {
+impl BtreePoints {
     fn new(memory: Virtual) -> Self {
         Self { memory, map: None }
     }
@@ -240,7 +240,7 @@ impl Btree {
     }
 }
 
-impl Points for Btree {
+impl Points for BtreePoints {
     fn prepare(&mut self) -> Result<()> {
         self.map();
         Ok(())
@@ -295,14 +295,14 @@ impl Points for Btree {
 
 /// The floor: items one after the other. A lookup computes the place of an item from its key. No
 /// engine that finds a key in stable memory can do with less than this one read.
-struct Array {
+struct ArrayPoints {
     memory: Virtual,
     /// The places of keys.
     places: Option<Items>,
     items: Option<u64>,
 }
 
-impl Array {
+impl ArrayPoints {
     fn new(memory: Virtual) -> Self {
         Self { memory, places: None, items: None }
     }
@@ -336,7 +336,7 @@ impl Array {
     }
 }
 
-impl Points for Array {
+impl Points for ArrayPoints {
     fn items(&mut self) -> Result<u64> {
         Ok(self.length())
     }
