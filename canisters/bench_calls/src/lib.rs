@@ -1,4 +1,4 @@
-//! A canister that calls others, and one that keeps its rows on the heap.
+//! The canister of the suite calls, which calls others and keeps its rows on the heap.
 //!
 //! ```text
 //!   stage          prepares a part of a job: the argument of its calls
@@ -12,24 +12,22 @@
 //! that is called are in its replies.
 
 mod callee;
-mod itself;
-mod measure;
-mod rows;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
-use callee::Started;
+use callee::CountedTask;
 use candid::Principal;
 use ic_cdk::api::canister_self;
-use measure::{Work, measure};
-use rows::Rows;
-use stablebench_harness::{crate_versions, measure as measure_now, require_controller};
+use stablebench_harness::{
+    crate_versions, heap_pages, measure as measure_now, require_controller, stable_pages,
+};
 use stablebench_protocol::{
     DEFAULT_PAYLOAD_BYTES, Description, Digest, DigestPart, Engine, Error, Executed, Inspected,
     Job, Measurement, Occupant, Part, PartCost, Result,
 };
 use stablebench_suite_calls::work::{self as model, Reply};
-use stablebench_suite_calls::{Call, Calls};
+use stablebench_suite_calls::{CallOptions, CallSize, Calls};
 use stablebench_workload::{Amount, ContentDigest};
 
 /// The interface, for `dfx`, `icp` and web interfaces.
@@ -42,20 +40,20 @@ static CANDID: [u8; include_bytes!("../bench_calls.did").len()] =
 const MAX_ROWS: u64 = 1_000_000;
 
 #[derive(Default)]
-struct State {
+struct HeapState {
     /// The canister that is called.
     callee: Option<Principal>,
-    rows: Rows,
+    rows: HeapRows,
     /// The replies to the calls of the last message.
     replies: Vec<Reply>,
     /// The largest id of a measured call since the heap was created.
     last_call: u64,
     /// The work of the next measured message.
-    staged: Option<Staged>,
+    staged: Option<StagedPart>,
 }
 
 /// A part of a job, with the argument of its calls.
-struct Staged {
+struct StagedPart {
     job: Calls,
     part: Part,
     argument: Vec<u8>,
@@ -63,10 +61,10 @@ struct Staged {
 }
 
 thread_local! {
-    static STATE: RefCell<State> = RefCell::default();
+    static STATE: RefCell<HeapState> = RefCell::default();
 }
 
-fn with<T>(use_it: impl FnOnce(&mut State) -> T) -> T {
+fn with<T>(use_it: impl FnOnce(&mut HeapState) -> T) -> T {
     STATE.with_borrow_mut(use_it)
 }
 
@@ -83,7 +81,7 @@ fn admit(call_id: Option<u64>) -> Result<()> {
     })
 }
 
-fn prepare(part: &Part) -> Result<Staged> {
+fn prepare(part: &Part) -> Result<StagedPart> {
     let job: Calls = part.job.decode()?;
     if part.count == 0 {
         return Err(Error::NoRows);
@@ -97,12 +95,12 @@ fn prepare(part: &Part) -> Result<Staged> {
         Calls::Install(_) | Calls::Message | Calls::Rounds | Calls::Insert(_) => Vec::new(),
     };
     let callee = with(|state| state.callee);
-    Ok(Staged { job, part: part.clone(), argument, callee })
+    Ok(StagedPart { job, part: part.clone(), argument, callee })
 }
 
 /// Does a part, measured.
-async fn work(staged: &Staged) -> Result<PartCost> {
-    let Staged { job, part, argument, callee } = staged;
+async fn execute_part(staged: &StagedPart) -> Result<PartCost> {
+    let StagedPart { job, part, argument, callee } = staged;
     let count = part.count;
     with(|state| state.replies.clear());
     let other = || callee.ok_or_else(|| unsupported("calls before a canister is installed"));
@@ -117,8 +115,8 @@ async fn work(staged: &Staged) -> Result<PartCost> {
             measure_now(|| with(|state| state.rows.insert(part.from, count, bytes)))?
         }
         Calls::Rounds => {
-            let started = Started::new(other()?, count).await;
-            measure(async { Ok(Work::of_tasks(started.counted().await)) }).await?
+            let task = CountedTask::new(other()?, count).await;
+            measure(async { Ok(WorkReport::of_tasks(task.counted().await)) }).await?
         }
         Calls::Call(call) => {
             let other = other()?;
@@ -137,7 +135,7 @@ fn measure_message() -> Result<Measurement> {
 }
 
 async fn measure_calls(
-    call: Call,
+    call: CallOptions,
     other: Principal,
     argument: &[u8],
     count: u64,
@@ -145,11 +143,78 @@ async fn measure_calls(
     let mut replies = Vec::with_capacity(count as usize);
     let measured = measure(async {
         callee::call(call, other, canister_self(), argument, count, &mut replies).await;
-        Ok(Work::default())
+        Ok(WorkReport::default())
     })
     .await?;
     let replies = replies.into_iter().map(callee::reply).collect::<Vec<_>>();
-    Ok((measure::with_replies(measured, call.size, &replies), replies))
+    Ok((with_replies(measured, call.size, &replies), replies))
+}
+
+/// What work that may await replies reports when it is done.
+#[derive(Clone, Copy, Debug, Default)]
+struct WorkReport {
+    /// The size of the work.
+    amount: Amount,
+    /// Instructions of tasks, which are measured instead of the work.
+    tasks: Option<u64>,
+}
+
+impl WorkReport {
+    /// Executions of a task, and their instructions.
+    fn of_tasks((executions, instructions): (u64, u64)) -> Self {
+        Self { amount: Amount { rows: executions, bytes: 0 }, tasks: Some(instructions) }
+    }
+}
+
+/// Measures work that may await replies: `performance_counter(1)`, and pages of memory.
+///
+/// # Errors
+///
+/// Those of the work.
+async fn measure(work: impl Future<Output = Result<WorkReport>>) -> Result<Measurement> {
+    let heap_pages_before = heap_pages();
+    let stable_pages_before = stable_pages();
+    let calibration = instructions();
+    let counter_overhead = instructions() - calibration;
+
+    let before = instructions();
+    let outcome = work.await;
+    let after = instructions();
+
+    let WorkReport { amount, tasks } = outcome?;
+    Ok(Measurement {
+        instructions: tasks.unwrap_or(after - before),
+        counter_overhead: if tasks.is_some() { 0 } else { counter_overhead },
+        message_instructions: after,
+        rows: amount.rows,
+        bytes: amount.bytes,
+        heap_pages_before,
+        heap_pages_after: heap_pages(),
+        stable_pages_before,
+        stable_pages_after: stable_pages(),
+    })
+}
+
+/// Adds the replies to the measurement of the calls that they answer.
+fn with_replies(measured: Measurement, size: CallSize, replies: &[Reply]) -> Measurement {
+    let there: u64 = replies.iter().map(Reply::instructions).sum();
+    let bytes = replies.iter().map(|reply| match size {
+        CallSize::Argument(_) => model::carried(size),
+        CallSize::Reply(_) => reply.payload_bytes(),
+    });
+    Measurement {
+        instructions: measured.instructions + there,
+        message_instructions: measured.message_instructions + there,
+        rows: replies.len() as u64,
+        bytes: bytes.sum(),
+        ..measured
+    }
+}
+
+/// Instructions of the call so far, in all of its messages.
+#[inline(always)]
+fn instructions() -> u64 {
+    ic_cdk::api::performance_counter(1_u32)
 }
 
 fn unsupported(operation: &str) -> Error {
@@ -157,9 +222,9 @@ fn unsupported(operation: &str) -> Error {
 }
 
 /// Does the staged part; nothing if none is staged.
-async fn run_staged(staged: Option<Staged>) -> Result<PartCost> {
+async fn run_staged(staged: Option<StagedPart>) -> Result<PartCost> {
     match &staged {
-        Some(staged) => work(staged).await,
+        Some(staged) => execute_part(staged).await,
         None => Ok(measure_now(|| Ok(Amount::default()))?.into()),
     }
 }
@@ -212,7 +277,7 @@ fn results(part: Part) -> Result<Option<Digest>> {
 #[ic_cdk::update]
 async fn execute(part: Part, call_id: Option<u64>) -> Result<Executed> {
     admit(call_id)?;
-    let PartCost { measurement, each } = work(&prepare(&part)?).await?;
+    let PartCost { measurement, each } = execute_part(&prepare(&part)?).await?;
     Ok(Executed { measurement, each, results: None })
 }
 
@@ -260,8 +325,8 @@ fn describe() -> Result<Description> {
         engines: Vec::new(),
         payload_bytes: DEFAULT_PAYLOAD_BYTES,
         max_rows: MAX_ROWS,
-        heap_pages: stablebench_harness::heap_pages(),
-        stable_pages: stablebench_harness::stable_pages(),
+        heap_pages: heap_pages(),
+        stable_pages: stable_pages(),
         sqlite: None,
         crates: crate_versions(env!("CRATE_VERSIONS")),
     })
@@ -278,8 +343,64 @@ fn pre_upgrade() {
 
 #[ic_cdk::post_upgrade]
 fn post_upgrade() {
-    match Rows::load() {
-        Ok((rows, callee)) => with(|state| *state = State { rows, callee, ..State::default() }),
+    match HeapRows::load() {
+        Ok((rows, callee)) => {
+            with(|state| *state = HeapState { rows, callee, ..HeapState::default() })
+        }
         Err(error) => ic_cdk::api::trap(error),
+    }
+}
+
+/// Rows on the heap, which an upgrade writes to stable memory as one Candid value.
+#[derive(Default)]
+struct HeapRows(BTreeMap<u64, String>);
+
+impl HeapRows {
+    /// Adds rows from an id on, with texts of this length.
+    ///
+    /// # Errors
+    ///
+    /// If one of them exists; then nothing has changed.
+    fn insert(&mut self, from: u64, count: u64, bytes: u32) -> Result<Amount> {
+        if let Some((id, _)) = self.0.range(from..from + count).next() {
+            return Err(Error::IdExists { id: *id });
+        }
+        for id in from..from + count {
+            self.0.insert(id, model::text(id, bytes));
+        }
+        Ok(Amount { rows: count, bytes: count * u64::from(bytes) })
+    }
+
+    /// Adds at most `limit` rows from an id on to a digest. Returns the id of the next row.
+    fn add_to(&self, digest: &mut ContentDigest, from: u64, limit: u64) -> Option<u64> {
+        let mut rows = self.0.range(from..);
+        for (id, text) in rows.by_ref().take(usize::try_from(limit).unwrap_or(usize::MAX)) {
+            digest.add(*id, text.as_bytes());
+        }
+        rows.next().map(|(id, _)| *id)
+    }
+
+    /// Returns the bytes of the ids and texts.
+    fn bytes(&self) -> u64 {
+        self.0.values().map(|text| 8 + text.len() as u64).sum()
+    }
+
+    /// Writes the rows and the canister that is called to stable memory.
+    ///
+    /// # Errors
+    ///
+    /// If the memory cannot grow.
+    fn save(&self, callee: Option<Principal>) -> std::result::Result<(), String> {
+        ic_cdk::storage::stable_save((&self.0, callee)).map_err(|error| error.to_string())
+    }
+
+    /// Reads what was written.
+    ///
+    /// # Errors
+    ///
+    /// If stable memory does not begin with it.
+    fn load() -> std::result::Result<(Self, Option<Principal>), String> {
+        let (rows, callee) = ic_cdk::storage::stable_restore()?;
+        Ok((Self(rows), callee))
     }
 }

@@ -5,13 +5,31 @@
 //!   memory 100         the state, written before an upgrade
 //!   memory 120         the database, after a page of the library's own
 //! ```
+//!
+//! The library's manager hands out memories, but others cannot read or write them. Its layout is that
+//! of `ic-stable-structures`, whose manager reads and writes the state: only at an upgrade, when no
+//! other manager is in use.
+//!
+//! ```text
+//! 0   3  magic "MGR"
+//! 3   1  layout version, 1
+//! 4   2  buckets in use
+//! 6   2  pages per bucket
+//! 8  32  reserved
+//! 40  …  pages of each memory, 8 bytes each, little-endian
+//! ```
+//!
+//! Source: `src/stable/memory_layout.rs` of `ic-sqlite-vfs` 2.1.0.
 
-mod memory;
 mod sqlite;
-mod statements;
 
-use sqlite::Sqlite;
-use stablebench_harness::{Canister, Sql, State, SuiteEntry, crate_versions, is_managed};
+use ic_sqlite_vfs::{DbMemory, MemoryManager};
+use ic_stable_structures::memory_manager::VirtualMemory;
+use ic_stable_structures::{DefaultMemoryImpl, memory_manager};
+use sqlite::{LibraryConnection, Sqlite};
+use stablebench_harness::{
+    Canister, STATE_MEMORY, Sql, State, SuiteEntry, crate_versions, is_managed,
+};
 use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription, Storage};
 use stablebench_suite_cuckoo::Cuckoo;
 use stablebench_suite_cuckoo::canister::PointEngines;
@@ -30,6 +48,13 @@ use stablebench_suite_vfs::Vfs;
 stablebench_harness::canister!(Bench, include_bytes!("../../bench.did"));
 stablebench_suite_users::methods_by_hand!();
 stablebench_suite_sql::sql_method!();
+
+/// The database's memory, which the library's documentation suggests.
+const DATABASE_MEMORY: u8 = 120;
+
+/// The position of the memories' pages in the layout.
+const PAGES_OFFSET: u64 = 40;
+const WASM_PAGE_BYTES: u64 = 65536;
 
 struct Bench {
     sqlite: Sqlite,
@@ -50,7 +75,7 @@ impl SqlCanister for Bench {
         writes: bool,
         work: &mut dyn FnMut(Handle<'_>) -> Result<()>,
     ) -> Result<()> {
-        let work = |connection: &statements::Raw| {
+        let work = |connection: &LibraryConnection| {
             // SAFETY: the library is linked with the same SQLite, and the connection is borrowed.
             let handle = unsafe { Handle::new(connection.raw()) };
             work(handle.ok_or(Error::NoRows)?)
@@ -107,11 +132,11 @@ impl Canister for Bench {
     fn save(&mut self) -> Result<()> {
         let state = self.sqlite.state(self.payload.0);
         self.sqlite.close();
-        state.save(&memory::state())
+        state.save(&state_memory())
     }
 
     fn load(&mut self) {
-        let saved = is_managed().then(|| State::load(&memory::state()));
+        let saved = is_managed().then(|| State::load(&state_memory()));
         let state = saved.flatten().unwrap_or_default();
         self.sqlite = sqlite::restore(&state);
         self.payload = PayloadBytes(state.payload_bytes);
@@ -142,3 +167,26 @@ impl RecordEngines for Bench {}
 impl PointEngines for Bench {}
 
 impl MixCanister for Bench {}
+
+/// Returns the database's memory; takes stable memory for the manager.
+fn database_memory() -> Result<DbMemory> {
+    let memory = ic_sqlite_vfs::DefaultMemoryImpl::default();
+    let manager = MemoryManager::init_strict(memory)
+        .map_err(|error| Error::Sqlite { message: error.to_string() })?;
+    Ok(manager.get(ic_sqlite_vfs::MemoryId::new(DATABASE_MEMORY)))
+}
+
+/// Returns the bytes of the database's memory.
+fn database_bytes() -> u64 {
+    let mut pages = [0; 8];
+    if is_managed() {
+        ic_cdk::api::stable_read(PAGES_OFFSET + u64::from(DATABASE_MEMORY) * 8, &mut pages);
+    }
+    u64::from_le_bytes(pages) * WASM_PAGE_BYTES
+}
+
+/// Returns the memory of the state.
+fn state_memory() -> VirtualMemory<DefaultMemoryImpl> {
+    let manager = memory_manager::MemoryManager::init(DefaultMemoryImpl::default());
+    manager.get(memory_manager::MemoryId::new(STATE_MEMORY))
+}

@@ -13,7 +13,7 @@ pub enum Calls {
     Message,
     /// Calls, one per operation.
     #[serde(rename = "call")]
-    Call(Call),
+    Call(CallOptions),
     /// Waits for at least as many rounds as there are operations, in which the other canister runs
     /// its task.
     #[serde(rename = "rounds")]
@@ -44,7 +44,7 @@ pub enum Callee {
 
 /// A call.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct CallOptions {
     /// The canister that is called, and the manner.
     pub to: CallTo,
     /// The bytes that it carries.

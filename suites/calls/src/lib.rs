@@ -23,6 +23,6 @@ mod plan;
 mod tables;
 pub mod work;
 
-pub use job::{Call, CallSize, CallTo, Callee, Calls};
+pub use job::{CallOptions, CallSize, CallTo, Callee, Calls};
 #[cfg(feature = "tool")]
 pub use plan::CallsSuite;

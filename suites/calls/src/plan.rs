@@ -1,6 +1,6 @@
 //! Arguments, fixtures and steps.
 
-use crate::job::{Call, CallSize, CallTo, Callee, Calls};
+use crate::job::{CallOptions, CallSize, CallTo, Callee, Calls};
 use crate::work::{CallsModel, MAX_CALL_BYTES, MAX_PARALLEL};
 use anyhow::{Result, ensure};
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
@@ -187,18 +187,18 @@ fn calling(args: &CallsArgs, configuration: &str) -> Option<Fixture> {
         WITH_CYCLES => CallTo::WithCycles,
         _ => CallTo::Other,
     };
-    let one = Call { to, size: CallSize::Argument(0), parallel: false, from_query: false };
+    let one = CallOptions { to, size: CallSize::Argument(0), parallel: false, from_query: false };
     let mut cases = Vec::new();
     for section in unique(&args.sections) {
         match section {
             SectionArg::Size => cases.extend(unique(&args.sizes).into_iter().map(|bytes| {
-                let call = Call { size: CallSize::Argument(bytes), ..one };
+                let call = CallOptions { size: CallSize::Argument(bytes), ..one };
                 calls(SIZE, bytes_of(bytes), call, 1)
             })),
             // The reply does not depend on cycles.
             SectionArg::Reply if to != CallTo::WithCycles => {
                 cases.extend(unique(&args.sizes).into_iter().map(|bytes| {
-                    let call = Call { size: CallSize::Reply(bytes), ..one };
+                    let call = CallOptions { size: CallSize::Reply(bytes), ..one };
                     calls(REPLY, bytes_of(bytes), call, 1)
                 }));
             }
@@ -206,7 +206,7 @@ fn calling(args: &CallsArgs, configuration: &str) -> Option<Fixture> {
                 for (parallel, manner) in [(true, "in parallel"), (false, "one after another")] {
                     cases.extend(unique(&args.fan_out).into_iter().map(|count| {
                         let name = format!("{} {manner}", Grouped(count));
-                        calls(FAN_OUT, name, Call { parallel, ..one }, count)
+                        calls(FAN_OUT, name, CallOptions { parallel, ..one }, count)
                     }));
                 }
             }
@@ -223,7 +223,7 @@ fn calling(args: &CallsArgs, configuration: &str) -> Option<Fixture> {
 }
 
 /// Returns a case of calls in one message.
-fn calls(section: &str, name: String, call: Call, count: u64) -> Step {
+fn calls(section: &str, name: String, call: CallOptions, count: u64) -> Step {
     let messages = Messages::Exactly(count);
     Step { messages, ..Step::case(section, name, Job::of(&Calls::Call(call)), count) }
 }
@@ -234,11 +234,11 @@ fn sent_as(sent: Sent, step: Step) -> Step {
 }
 
 /// Returns the messages without arguments of each kind.
-fn kinds(one: Call) -> Vec<Step> {
+fn kinds(one: CallOptions) -> Vec<Step> {
     let message =
         |name: &str, sent| sent_as(sent, Step::case(KINDS, name, Job::of(&Calls::Message), 1));
     let call = |name: &str, call, sent| sent_as(sent, calls(KINDS, name.to_owned(), call, 1));
-    let query = Call { to: CallTo::Query, ..one };
+    let query = CallOptions { to: CallTo::Query, ..one };
     vec![
         message("a user calls an update", Sent::Update),
         message("a user calls a query", Sent::Query),
@@ -247,7 +247,7 @@ fn kinds(one: Call) -> Vec<Step> {
         call("an update calls a query", query, Sent::Update),
         call(
             "a composite query calls a query",
-            Call { from_query: true, ..query },
+            CallOptions { from_query: true, ..query },
             Sent::CompositeQuery,
         ),
     ]

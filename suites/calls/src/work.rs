@@ -14,7 +14,7 @@
 use stablebench_protocol::{Digest, Error, MAX_PAYLOAD_BYTES, Part, Result};
 use stablebench_workload::{ContentDigest, Expected, Model};
 
-use crate::job::{Call, CallSize, Callee, Calls};
+use crate::job::{CallOptions, CallSize, Callee, Calls};
 
 /// Bytes at the end of each reply.
 pub const TAIL: usize = 12;
@@ -104,7 +104,7 @@ pub fn text(id: u64, bytes: u32) -> String {
 /// If it has more calls, or larger ones, than there can be.
 pub fn check(job: &Calls, part: &Part) -> Result<()> {
     match *job {
-        Calls::Call(Call { size, parallel, .. }) => {
+        Calls::Call(CallOptions { size, parallel, .. }) => {
             if carried(size) > u64::from(MAX_CALL_BYTES) {
                 return Err(Error::PayloadTooLong { limit: MAX_CALL_BYTES });
             }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     fn call(size: CallSize) -> Calls {
-        Calls::Call(Call { to: CallTo::Other, size, parallel: true, from_query: false })
+        Calls::Call(CallOptions { to: CallTo::Other, size, parallel: true, from_query: false })
     }
 
     /// The replies that a canister must have received, made from the description above.
@@ -236,11 +236,11 @@ mod tests {
     #[test]
     fn replies_to_a_query_are_its_results() {
         let size = CallSize::Argument(3);
-        let call = Call { to: CallTo::Query, size, parallel: false, from_query: true };
+        let call = CallOptions { to: CallTo::Query, size, parallel: false, from_query: true };
         let mut model = CallsModel::default();
         let results = model.execute(&part(&Calls::Call(call), 2)).unwrap().results.unwrap();
         assert_eq!((results.rows, model.content().rows), (2, 0));
-        let update = Call { from_query: false, ..call };
+        let update = CallOptions { from_query: false, ..call };
         assert_eq!(model.execute(&part(&Calls::Call(update), 2)).unwrap().results, None);
         assert_eq!(model.content(), results);
     }

@@ -26,13 +26,13 @@ struct Published {
     buckets: u64,
     /// The numbers of keys that are looked up together; 0 is one by one.
     batches: Vec<u32>,
-    rows: Vec<Row>,
+    rows: Vec<PublishedTable>,
 }
 
 /// The figures of a table.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct PublishedTable {
     items: u64,
     /// The first of the table's two hashes.
     hash: String,

@@ -37,16 +37,16 @@ impl<C: RecordEngines> Suite<C> for DbBench {
         if self.engine == Engine::SQLITE {
             return Ok(in_sql(&self, part));
         }
-        let benchmark = Benchmark::new(&self.task, part);
-        Ok(Staged::new(benchmark.writes(), move |canister: &mut C| {
-            benchmark.run(canister.records(&self)?)
+        let prepared = PreparedPart::new(&self.task, part);
+        Ok(Staged::new(prepared.writes(), move |canister: &mut C| {
+            prepared.run(canister.records(&self)?)
         }))
     }
 
     fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
         match self.engine {
             Engine::SQLITE => sql::results(canister.sql(Storage::Stable)?, &script(self, part)),
-            _ => Benchmark::new(&self.task, part).results(canister.records(self)?),
+            _ => PreparedPart::new(&self.task, part).results(canister.records(self)?),
         }
     }
 
@@ -186,12 +186,13 @@ fn read_each(sql: &mut dyn Sql, script: &Script) -> Result<PartCost> {
 }
 
 /// A part of a job on an engine of keys and values, with its keys and values.
-struct Benchmark {
-    work: Work,
+struct PreparedPart {
+    task: PreparedTask,
     each: bool,
 }
 
-enum Work {
+/// A task with the keys and values that it needs.
+enum PreparedTask {
     /// Prepares the engine, and removes all keys if asked for.
     Ready { fresh: bool },
     /// Writes rows in transactions of `batch`.
@@ -202,49 +203,49 @@ enum Work {
     ReadSequential { from: u64, count: u64 },
 }
 
-impl Benchmark {
+impl PreparedPart {
     fn new(task: &DbBenchTask, part: &Part) -> Self {
         let operations = part.from..part.from + part.count;
-        let work = match task {
-            DbBenchTask::Ready { fresh, .. } => Work::Ready { fresh: *fresh },
+        let task = match task {
+            DbBenchTask::Ready { fresh, .. } => PreparedTask::Ready { fresh: *fresh },
             DbBenchTask::Write(benchmark) => {
                 let row = |index| {
                     let (number, source) = work::write(part.seed, benchmark, index);
                     (key(number), source.value(benchmark.value_bytes))
                 };
-                Work::Write {
+                PreparedTask::Write {
                     rows: operations.map(row).collect(),
                     batch: usize::try_from(benchmark.batch).unwrap_or(usize::MAX).max(1),
                 }
             }
             DbBenchTask::ReadRandom { keys, stream } => {
                 let chosen = |index| key(random_key(part.seed, *keys, *stream, index));
-                Work::ReadRandom(operations.map(chosen).collect())
+                PreparedTask::ReadRandom(operations.map(chosen).collect())
             }
             DbBenchTask::ReadSequential { .. } => {
-                Work::ReadSequential { from: part.from, count: part.count }
+                PreparedTask::ReadSequential { from: part.from, count: part.count }
             }
         };
-        Self { work, each: part.each }
+        Self { task, each: part.each }
     }
 
     fn writes(&self) -> bool {
-        matches!(self.work, Work::Ready { .. } | Work::Write { .. })
+        matches!(self.task, PreparedTask::Ready { .. } | PreparedTask::Write { .. })
     }
 
     /// Does the part, measured.
     fn run(&self, records: &mut dyn Records) -> Result<PartCost> {
         records.prepare()?;
-        match &self.work {
-            Work::Ready { fresh } => {
+        match &self.task {
+            PreparedTask::Ready { fresh } => {
                 let clear = || if *fresh { records.clear() } else { Ok(()) };
                 Ok(measure_step(clear)?.into())
             }
-            Work::Write { rows, batch } => write(records, rows, *batch, self.each),
-            Work::ReadRandom(keys) => {
+            PreparedTask::Write { rows, batch } => write(records, rows, *batch, self.each),
+            PreparedTask::ReadRandom(keys) => {
                 read(self.each, keys.len(), |visit| look_up(records, keys, visit))
             }
-            Work::ReadSequential { from, count } => {
+            PreparedTask::ReadSequential { from, count } => {
                 let rows = usize::try_from(*count).unwrap_or(usize::MAX);
                 read(self.each, rows, |visit| scan(records, *from, *count, visit))
             }
@@ -260,13 +261,13 @@ impl Benchmark {
                 add_row(&mut digest, place, [ValueRef::Blob(key), ValueRef::Blob(value)]);
             }
         };
-        match &self.work {
-            Work::Ready { .. } | Work::Write { .. } => return Ok(None),
-            Work::ReadRandom(keys) => {
+        match &self.task {
+            PreparedTask::Ready { .. } | PreparedTask::Write { .. } => return Ok(None),
+            PreparedTask::ReadRandom(keys) => {
                 records.prepare()?;
                 look_up(records, keys, &mut visit)?;
             }
-            Work::ReadSequential { from, count } => {
+            PreparedTask::ReadSequential { from, count } => {
                 records.prepare()?;
                 scan(records, *from, *count, &mut visit)?;
             }

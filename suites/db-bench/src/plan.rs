@@ -2,7 +2,7 @@
 //! them.
 
 use crate::job::{DbBench, DbBenchTask, DbBenchWrite};
-use crate::work::{DbBenchModel, Keys};
+use crate::work::{DbBenchModel, ExistingKeys};
 use anyhow::{Result, bail};
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, ArgMatches, Args, FromArgMatches, ValueEnum};
@@ -336,7 +336,7 @@ fn fixture(
 /// keys that were written before.
 fn benchmarks(args: &DbBenchArgs, seed: u64) -> Result<Vec<Planned>> {
     let mut planned: Vec<Planned> = Vec::new();
-    let (mut keys, mut large) = (Keys::default(), false);
+    let (mut keys, mut large) = (ExistingKeys::default(), false);
     for (stream, &benchmark) in (0..).zip(&args.benchmarks) {
         let name = name(benchmark, large, &planned);
         planned.push(if let Some(fill) = benchmark.fill(args, stream) {

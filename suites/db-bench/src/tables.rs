@@ -29,13 +29,13 @@ struct Published {
     /// The number of keys.
     num: u64,
     /// The benchmarks in order.
-    rows: Vec<Row>,
+    rows: Vec<PublishedBenchmark>,
 }
 
 /// A benchmark.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct PublishedBenchmark {
     name: String,
     /// A table with rowid, before the option existed.
     with_rowid: f64,

@@ -131,9 +131,9 @@ fn blob(number: u64) -> Value {
 
 /// The keys that exist, without their values: the number of rows that a sequential read finds.
 #[derive(Clone, Debug, Default)]
-pub struct Keys(BTreeSet<u64>);
+pub struct ExistingKeys(BTreeSet<u64>);
 
-impl Keys {
+impl ExistingKeys {
     /// Does the first `count` operations of a task.
     pub fn execute(&mut self, seed: u64, task: &DbBenchTask, count: u64) {
         match task {

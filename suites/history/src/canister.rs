@@ -1,7 +1,7 @@
 //! The suite history in a canister: work on a table and its commits.
 
 use crate::job::History;
-use crate::work::{Work, work};
+use crate::work::{SqlPart, sql_part};
 use stablebench_harness::sql::{self, MeasuredScript, Table};
 use stablebench_harness::{Canister, Staged, Suite, measure_step, trap};
 use stablebench_protocol::{Digest, Inspected, Part, Result, Storage};
@@ -11,9 +11,11 @@ const TABLE: Table<'_> = Table { name: "history", columns: "id, value", order: "
 
 impl<C: Canister> Suite<C> for History {
     fn stage(self, part: &Part) -> Result<Staged<C>> {
-        Ok(match work(&self, part) {
-            Work::Script(script) => MeasuredScript::new(script, part.each).staged(Storage::Stable),
-            Work::Batch(statements) => Staged::writing(move |canister: &mut C| {
+        Ok(match sql_part(&self, part) {
+            SqlPart::Script(script) => {
+                MeasuredScript::new(script, part.each).staged(Storage::Stable)
+            }
+            SqlPart::Batch(statements) => Staged::writing(move |canister: &mut C| {
                 let sql = canister.sql(Storage::Stable)?;
                 // Some of the statements may be done: the system undoes them.
                 let measured = measure_step(|| sql.batch(&statements));
@@ -23,9 +25,9 @@ impl<C: Canister> Suite<C> for History {
     }
 
     fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
-        match work(self, part) {
-            Work::Script(script) => sql::results(canister.sql(Storage::Stable)?, &script),
-            Work::Batch(_) => Ok(None),
+        match sql_part(self, part) {
+            SqlPart::Script(script) => sql::results(canister.sql(Storage::Stable)?, &script),
+            SqlPart::Batch(_) => Ok(None),
         }
     }
 

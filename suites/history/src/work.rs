@@ -64,7 +64,7 @@ const COMMIT: &str = "SELECT dolt_commit('-A', '-m', 'work')";
 
 /// A part in SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Work {
+pub enum SqlPart {
     /// Statements without parameters, whose rows are ignored.
     Batch(String),
     /// Statements and their parameters.
@@ -72,24 +72,24 @@ pub enum Work {
 }
 
 /// Returns a part in SQL.
-pub fn work(job: &History, part: &Part) -> Work {
+pub fn sql_part(job: &History, part: &Part) -> SqlPart {
     let rows = job.rows;
     match job.task {
-        HistoryTask::Create => Work::Batch(format!("{CREATE};{COMMIT};")),
-        HistoryTask::Insert => Work::Script(insert(part)),
-        HistoryTask::Change(changed) => Work::Script(one(change_sql(rows, changed), true)),
-        HistoryTask::Commit => Work::Script(one(COMMIT.to_owned(), true)),
-        HistoryTask::Branch => Work::Script(one(branch(), true)),
-        HistoryTask::Checkout => Work::Script(one(checkout(BRANCH), true)),
-        HistoryTask::Merge => Work::Script(one(format!("SELECT dolt_merge('{BRANCH}')"), true)),
-        HistoryTask::Diff => Work::Script(one(diff_sql("HEAD", "WORKING"), false)),
-        HistoryTask::DiffBranch => Work::Script(one(diff_sql("main", BRANCH), false)),
-        HistoryTask::Diverge(changed) => Work::Batch(diverge(rows, changed)),
+        HistoryTask::Create => SqlPart::Batch(format!("{CREATE};{COMMIT};")),
+        HistoryTask::Insert => SqlPart::Script(insert(part)),
+        HistoryTask::Change(changed) => SqlPart::Script(one(change_sql(rows, changed), true)),
+        HistoryTask::Commit => SqlPart::Script(one(COMMIT.to_owned(), true)),
+        HistoryTask::Branch => SqlPart::Script(one(branch(), true)),
+        HistoryTask::Checkout => SqlPart::Script(one(checkout(BRANCH), true)),
+        HistoryTask::Merge => SqlPart::Script(one(format!("SELECT dolt_merge('{BRANCH}')"), true)),
+        HistoryTask::Diff => SqlPart::Script(one(diff_sql("HEAD", "WORKING"), false)),
+        HistoryTask::DiffBranch => SqlPart::Script(one(diff_sql("main", BRANCH), false)),
+        HistoryTask::Diverge(changed) => SqlPart::Batch(diverge(rows, changed)),
         HistoryTask::Part(changed) => {
             let last = rows.saturating_sub(1);
             let value = Version::ChangedHere.value(last);
             let here = format!("UPDATE history SET value = '{value}' WHERE id = {last}");
-            Work::Batch(format!("{}{here};{COMMIT};", diverge(rows, changed)))
+            SqlPart::Batch(format!("{}{here};{COMMIT};", diverge(rows, changed)))
         }
     }
 }

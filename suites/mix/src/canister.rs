@@ -9,7 +9,9 @@
 //! the column's, and the column.
 
 use crate::job::{Mix, MixTask};
-use crate::work::{COLUMN_BITS, Operation, Row, Rows, SCANNED, contents, create, script};
+use crate::work::{
+    COLUMN_BITS, MixRow, Operation, OperationGenerator, SCANNED, contents, create, script,
+};
 use ic_stable_structures::storable::Bound;
 use ic_stable_structures::{BTreeMap, Memory, Storable};
 use stablebench_harness::sql::{self, MeasuredScript, Table};
@@ -142,17 +144,18 @@ impl<C: MixCanister> Suite<C> for Mix {
 }
 
 fn operations(job: &Mix, part: &Part) -> Vec<Vec<Operation>> {
-    Rows { job, seed: part.seed }.operations(part.from..part.from.saturating_add(part.count))
+    OperationGenerator { job, seed: part.seed }
+        .operations(part.from..part.from.saturating_add(part.count))
 }
 
 /// A row without its id, as it is stored: the number of columns, the columns, the payload.
 #[derive(Clone, Debug)]
-struct Stored {
+struct StoredRow {
     columns: Vec<u64>,
     payload: String,
 }
 
-impl Storable for Stored {
+impl Storable for StoredRow {
     const BOUND: Bound = Bound::Unbounded;
 
     fn to_bytes(&self) -> Cow<'_, [u8]> {
@@ -180,9 +183,9 @@ impl Storable for Stored {
     }
 }
 
-impl Stored {
-    fn row(self, id: u64) -> Row {
-        Row { id, columns: self.columns, payload: self.payload }
+impl StoredRow {
+    fn row(self, id: u64) -> MixRow {
+        MixRow { id, columns: self.columns, payload: self.payload }
     }
 }
 
@@ -192,11 +195,11 @@ pub struct Maps<M: Memory> {
     memory: fn(u8) -> M,
     /// The bytes of a memory that a map uses.
     stored_bytes: fn(&M) -> u64,
-    open: Option<Open<M>>,
+    open: Option<OpenMaps<M>>,
 }
 
-struct Open<M: Memory> {
-    rows: BTreeMap<u64, Stored, M>,
+struct OpenMaps<M: Memory> {
+    rows: BTreeMap<u64, StoredRow, M>,
     indexes: Vec<BTreeMap<(u64, u64), (), M>>,
 }
 
@@ -206,20 +209,20 @@ impl<M: Memory> Maps<M> {
         Self { memory, stored_bytes, open: None }
     }
 
-    fn opened(&mut self, indexes: u32) -> &mut Open<M> {
+    fn opened(&mut self, indexes: u32) -> &mut OpenMaps<M> {
         let memory = self.memory;
-        self.open.get_or_insert_with(|| Open {
+        self.open.get_or_insert_with(|| OpenMaps {
             rows: BTreeMap::init(memory(0)),
             indexes: (1..=indexes).map(|index| BTreeMap::init(memory(index as u8))).collect(),
         })
     }
 }
 
-impl<M: Memory> Open<M> {
+impl<M: Memory> OpenMaps<M> {
     #[inline]
-    fn put(&mut self, row: Row) {
-        let Row { id, columns, payload } = row;
-        let old = self.rows.insert(id, Stored { columns: columns.clone(), payload });
+    fn put(&mut self, row: MixRow) {
+        let MixRow { id, columns, payload } = row;
+        let old = self.rows.insert(id, StoredRow { columns: columns.clone(), payload });
         for (place, index) in self.indexes.iter_mut().enumerate() {
             if let Some(old) = &old {
                 index.remove(&(old.columns[place], id));
@@ -241,7 +244,7 @@ impl<M: Memory> Open<M> {
 
     /// Visits the rows that an operation reads.
     #[inline]
-    fn visit(&self, operation: &Operation, mut visit: impl FnMut(Row)) {
+    fn visit(&self, operation: &Operation, mut visit: impl FnMut(MixRow)) {
         match operation {
             Operation::Read(id) => {
                 if let Some(row) = self.rows.get(id) {
@@ -332,7 +335,7 @@ impl<M: Memory> MixTable for Maps<M> {
                     return Some((number + 1) << COLUMN_BITS | column);
                 }
                 left -= 1;
-                Row::digest_entry(digest, number, column, id);
+                MixRow::digest_entry(digest, number, column, id);
             }
         }
         None

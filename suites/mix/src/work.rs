@@ -27,7 +27,7 @@ pub const COLUMN_BITS: u32 = 60;
 
 /// A row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct MixRow {
     pub id: u64,
     /// The indexed columns.
     pub columns: Vec<u64>,
@@ -37,9 +37,9 @@ pub struct Row {
 /// An operation of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    Insert(Row),
+    Insert(MixRow),
     Read(u64),
-    Update(Row),
+    Update(MixRow),
     Delete(u64),
     /// The rows from an id on.
     Scan(u64),
@@ -47,12 +47,12 @@ pub enum Operation {
 
 /// The values of rows and the choices of messages, which follow from the seed.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows<'a> {
+pub struct OperationGenerator<'a> {
     pub job: &'a Mix,
     pub seed: u64,
 }
 
-impl Rows<'_> {
+impl OperationGenerator<'_> {
     /// The operations with these numbers: rows of a table that is filled, or messages.
     pub fn operations(&self, numbers: Range<u64>) -> Vec<Vec<Operation>> {
         match self.job.task {
@@ -67,13 +67,13 @@ impl Rows<'_> {
     }
 
     /// The row with an id, changed `version` times.
-    fn row(&self, id: u64, version: u64) -> Row {
+    fn row(&self, id: u64, version: u64) -> MixRow {
         let column = |column: u32| {
             let of = hash(self.seed, &[id, version, column.into()]);
             of >> (u64::BITS - COLUMN_BITS)
         };
         let letter = if version == 0 { "a" } else { "b" };
-        Row {
+        MixRow {
             id,
             columns: (0..self.job.indexes).map(column).collect(),
             payload: letter.repeat(self.job.payload as usize),
@@ -144,7 +144,7 @@ impl Rows<'_> {
 
 /// The largest numbers of insertions and deletions that find a place.
 pub fn room(job: &Mix) -> (u64, u64) {
-    let place = Rows { job, seed: 0 }.place();
+    let place = OperationGenerator { job, seed: 0 }.place();
     let insertions = match job.at {
         Place::End => u64::MAX,
         Place::Random => job.rows.saturating_mul(STEP - 1),
@@ -216,7 +216,7 @@ pub fn script(job: &Mix, seed: u64, from: u64, count: u64) -> Script {
         "DELETE FROM mix WHERE id = ?".to_owned(),
         format!("SELECT {columns} FROM mix WHERE id >= ? ORDER BY id LIMIT {SCANNED}"),
     ];
-    let operations = Rows { job, seed }.operations(from..from.saturating_add(count));
+    let operations = OperationGenerator { job, seed }.operations(from..from.saturating_add(count));
     let number = |number: u64| Value::Integer(number as i64);
     let call = |operation: Operation| {
         let (statement, parameters) = match operation {
@@ -263,7 +263,7 @@ pub fn script(job: &Mix, seed: u64, from: u64, count: u64) -> Script {
     }
 }
 
-impl Row {
+impl MixRow {
     /// The values of the columns in SQL.
     pub fn values(&self) -> Vec<Value> {
         let numbers = [self.id].into_iter().chain(self.columns.iter().copied());
@@ -291,7 +291,7 @@ impl Row {
 /// The table, in memory.
 #[derive(Clone, Debug, Default)]
 pub struct MixModel {
-    rows: BTreeMap<u64, Row>,
+    rows: BTreeMap<u64, MixRow>,
 }
 
 impl Model for MixModel {
@@ -300,13 +300,15 @@ impl Model for MixModel {
         let numbers = part.from..part.from.saturating_add(part.count);
         let mut expected = Expected::default();
         let mut results = ContentDigest::default();
-        let mut found = |row: &Row| {
+        let mut found = |row: &MixRow| {
             let place = results.value().rows;
             row.digest(&mut results, place);
             row.bytes()
         };
-        for operation in
-            (Rows { job: &job, seed: part.seed }).operations(numbers).into_iter().flatten()
+        for operation in (OperationGenerator { job: &job, seed: part.seed })
+            .operations(numbers)
+            .into_iter()
+            .flatten()
         {
             let mut add = |rows, bytes| {
                 expected.rows += rows;
@@ -343,7 +345,7 @@ impl Model for MixModel {
         for row in self.rows.values() {
             row.digest(&mut digest, 0);
             for (index, column) in (0..).zip(&row.columns) {
-                Row::digest_entry(&mut digest, index, *column, row.id);
+                MixRow::digest_entry(&mut digest, index, *column, row.id);
             }
         }
         digest.value()

@@ -194,7 +194,7 @@ fn of_published(
     let mut steps = Vec::new();
     let mut add = |section, transaction| {
         let work = CaseWork { work, transaction, copy: false };
-        steps.push(work.step(section, name.to_owned(), operations, Before::Prepared));
+        steps.push(work.step(section, name.to_owned(), operations, ConnectionState::Prepared));
     };
     let [vfs, rusqlite] = published_keys();
     match configuration.key() {
@@ -215,7 +215,7 @@ fn transactions(args: &VfsArgs) -> Vec<Step> {
             let name = format!("{verb} {} by {}", Grouped(args.rows), Grouped(size));
             let transaction = VfsTransaction::Operations(size);
             let work = CaseWork { work, transaction, copy: true };
-            steps.push(work.step(TRANSACTIONS, name, args.rows, Before::Warm));
+            steps.push(work.step(TRANSACTIONS, name, args.rows, ConnectionState::Warm));
         }
     }
     steps
@@ -232,7 +232,9 @@ fn reads(args: &VfsArgs) -> Vec<Step> {
 fn by_size(args: &VfsArgs, section: &str, verb: &str, work: VfsWork) -> Vec<Step> {
     let mut steps = Vec::new();
     for size in unique(&args.sizes) {
-        for (temperature, before) in [("warm", Before::Warm), ("cold", Before::Cold)] {
+        for (temperature, before) in
+            [("warm", ConnectionState::Warm), ("cold", ConnectionState::Cold)]
+        {
             let name = format!("{verb} {}, {temperature}", Grouped(size));
             let work = CaseWork { work, transaction: VfsTransaction::Message, copy: true };
             steps.push(work.step(section, name, size, before));
@@ -243,7 +245,7 @@ fn by_size(args: &VfsArgs, section: &str, verb: &str, work: VfsWork) -> Vec<Step
 
 /// The state of the connection before the work, prepared in a message of its own.
 #[derive(Clone, Copy)]
-enum Before {
+enum ConnectionState {
     /// The connection is closed.
     Cold,
     /// The connection is open and the statement prepared.
@@ -266,11 +268,11 @@ impl CaseWork {
         Job::of(&Vfs { transaction, copy, task })
     }
 
-    fn step(self, section: &str, name: String, operations: u64, before: Before) -> Step {
+    fn step(self, section: &str, name: String, operations: u64, before: ConnectionState) -> Step {
         let before = match before {
-            Before::Cold => VfsTask::Close,
-            Before::Prepared => VfsTask::Prepare(self.work),
-            Before::Warm => VfsTask::Warm(self.work),
+            ConnectionState::Cold => VfsTask::Close,
+            ConnectionState::Prepared => VfsTask::Prepare(self.work),
+            ConnectionState::Warm => VfsTask::Warm(self.work),
         };
         // The preparation copies texts in any case.
         let before = Self { copy: true, ..self }.job(before);

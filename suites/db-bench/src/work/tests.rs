@@ -47,7 +47,7 @@ fn random_keys_are_even() {
 
 #[test]
 fn a_key_is_there_once() {
-    let mut keys = Keys::default();
+    let mut keys = ExistingKeys::default();
     let mut write = DbBenchWrite { random: true, keys: 100, value_bytes: 1, batch: 1, stream: 0 };
     keys.execute(1, &DbBenchTask::Write(write), 100);
     // An equal number of draws and keys leaves 1/e of the keys out.

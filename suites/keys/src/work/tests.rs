@@ -1,10 +1,5 @@
-use super::model::KeysModel;
-use super::rows::{BEGINNING, Identity, Rows};
-use super::schema::{add_link, watchers};
 use super::*;
-use crate::job::{KeyKind, LinkSchema};
-use stablebench_protocol::{Job, Part};
-use stablebench_workload::{Expected, Model};
+use stablebench_protocol::Job;
 use std::collections::BTreeSet;
 
 /// A job of 12 users with 20 of 40 movies each.
@@ -75,7 +70,7 @@ fn the_cut_into_messages_changes_nothing() {
 #[test]
 fn questions_find_what_is_on_the_lists() {
     let mut model = populated(LinkSchema::Id, KeyKind::Ulid, u64::MAX);
-    let rows = Rows::new(&job(LinkSchema::Id, KeyKind::Ulid, KeysTask::Wants), 1);
+    let rows = RowGenerator::new(&job(LinkSchema::Id, KeyKind::Ulid, KeysTask::Wants), 1);
     let wanted = |user| rows.list(user).into_iter().filter(|link| link.watched.is_none());
     let questions = part(job(LinkSchema::Id, KeyKind::Ulid, KeysTask::Wants), 0, 30);
     let found = model.execute(&questions).unwrap();
@@ -216,8 +211,8 @@ fn integers_count_from_one() {
     assert_eq!(integers(links), counted(12 * 20));
 }
 
-fn list_rows() -> Rows {
-    Rows::new(&job(LinkSchema::Rowid, KeyKind::Integer, KeysTask::Links), 1)
+fn list_rows() -> RowGenerator {
+    RowGenerator::new(&job(LinkSchema::Rowid, KeyKind::Integer, KeysTask::Links), 1)
 }
 
 #[test]
@@ -238,8 +233,8 @@ fn a_list_has_different_movies_in_no_order() {
 #[test]
 fn the_same_lists_are_stored_under_every_key() {
     let other = job(LinkSchema::Id, KeyKind::UuidV4, KeysTask::Links);
-    assert_eq!(list_rows().list(3), Rows::new(&other, 1).list(3));
-    assert_ne!(list_rows().list(3), Rows::new(&other, 2).list(3));
+    assert_eq!(list_rows().list(3), RowGenerator::new(&other, 1).list(3));
+    assert_ne!(list_rows().list(3), RowGenerator::new(&other, 2).list(3));
 }
 
 #[test]

@@ -1,22 +1,260 @@
-//! The model of the sysbench suite: the tables as maps, without any SQL.
+//! The four tables of the suite sysbench, as their schema declares them in SQL and as the model keeps them
+//! in maps.
+//!
+//! ```text
+//!   integer     id INTEGER                    7
+//!   composite   a INTEGER, b INTEGER          7 = (0, 7), 123 456 = (12, 3456)
+//!   blob        id BLOB, 16 bytes             00000000000000000000000000000007
+//!   text        id TEXT, 32 digits           "00000000000000000000000000000007"
+//! ```
+//!
+//! In every shape the order of keys is the order of rows.
 
-use super::actions::{Action, JOINED, LONG, RANGE, SHORT, actions};
-use super::changes_rows;
-use super::tables::{CONTENT, Record, Table, integer, key, of_table};
-use crate::job::{KeyShape, Sysbench};
+use super::{Action, JOINED, LONG, RANGE, SHORT, actions, changes_rows};
+use crate::job::KeyShape::{self, *};
+use crate::job::Sysbench;
 use stablebench_protocol::{Digest, Part, Result};
 use stablebench_workload::sql::{Value, add_row};
-use stablebench_workload::{Amount, ContentDigest, Expected, Model};
+use stablebench_workload::{Amount, ContentDigest, Expected, Model, Rng};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// A table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SysbenchTable {
+    /// The main one.
+    Main,
+    /// The one that is joined.
+    Second,
+    /// The one with columns of several types.
+    Types,
+    /// The one that starts empty.
+    Bulk,
+}
+
+/// Bytes of the column `c`.
+pub const C_BYTES: usize = 60;
+const PAD_BYTES: usize = 30;
+const TYPES_TEXT_BYTES: usize = 50;
+
+/// The maximum distance of numbers of the table of types from zero.
+pub(super) const MAX_NUMBER: u64 = 1_000_000;
+
+/// The columns of a row without its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SysbenchRow {
+    /// A row of the tables like `sbtest1`.
+    Main {
+        /// A number with an index.
+        k: u64,
+        /// A text that statements read and change.
+        c: String,
+        /// A text that makes the row longer.
+        pad: String,
+    },
+    /// A row of the table of types.
+    Types {
+        /// `ival`.
+        integer: i64,
+        /// `rval`, in thousandths.
+        thousandths: i64,
+        /// `tval`.
+        text: String,
+    },
+}
+
+impl SysbenchRow {
+    /// A random row of a table like the main one, which has `rows` rows.
+    pub fn main(rng: &mut Rng, rows: u64) -> Self {
+        let k = 1 + rng.below(rows);
+        Self::Main { k, c: letters(rng, C_BYTES), pad: letters(rng, PAD_BYTES) }
+    }
+
+    /// A random row of the table of types.
+    pub fn types(rng: &mut Rng) -> Self {
+        let mut number = |max: u64| rng.below(2 * max + 1) as i64 - max as i64;
+        let (integer, thousandths) = (number(MAX_NUMBER), number(1_000 * MAX_NUMBER));
+        Self::Types { integer, thousandths, text: letters(rng, TYPES_TEXT_BYTES) }
+    }
+
+    /// The indexed number; 0 in the table of types, which has none.
+    pub fn k(&self) -> u64 {
+        match self {
+            Self::Main { k, .. } => *k,
+            Self::Types { .. } => 0,
+        }
+    }
+
+    /// The text that is read and searched.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Main { c: text, .. } | Self::Types { text, .. } => text,
+        }
+    }
+
+    /// The columns in their order.
+    pub fn values(&self) -> Vec<Value> {
+        match self {
+            Self::Main { k, c, pad } => {
+                vec![integer(*k), Value::Text(c.clone()), Value::Text(pad.clone())]
+            }
+            Self::Types { integer, thousandths, text } => vec![
+                Value::Integer(*integer),
+                Value::Integer(*thousandths),
+                Value::Text(text.clone()),
+            ],
+        }
+    }
+}
+
+/// A small number.
+pub fn integer(number: u64) -> Value {
+    Value::Integer(number as i64)
+}
+
+/// Random lower-case letters.
+pub fn letters(rng: &mut Rng, count: usize) -> String {
+    let mut text = String::with_capacity(count);
+    while text.len() < count {
+        for byte in rng.next_u64().to_le_bytes().into_iter().take(count - text.len()) {
+            // The high byte of a product: some letters occur once more in 256 than others.
+            text.push(char::from(b'a' + ((u16::from(byte) * 26) >> 8) as u8));
+        }
+    }
+    text
+}
+
+/// Rows with the same first half of a composite key.
+const HALF: u64 = 10_000;
+
+/// Every shape, in the published order.
+pub const SHAPES: [KeyShape; 4] = [Integer, Composite, Blob, Text];
+
+/// The shape of a table's keys. With composite keys, those of the table of types are integers, as
+/// published.
+pub fn of_table(shape: KeyShape, table: SysbenchTable) -> KeyShape {
+    match (shape, table) {
+        (Composite, SysbenchTable::Types) => Integer,
+        _ => shape,
+    }
+}
+
+/// The key of a row, one value per column.
+pub fn key(shape: KeyShape, row: u64) -> Vec<Value> {
+    match shape {
+        Integer => vec![integer(row)],
+        Composite => vec![integer(row / HALF), integer(row % HALF)],
+        Blob => vec![Value::Blob(u128::from(row).to_be_bytes().to_vec())],
+        Text => vec![Value::Text(format!("{row:032x}"))],
+    }
+}
+
+/// The columns of the key, each after `prefix`.
+pub fn columns(shape: KeyShape, prefix: &str) -> String {
+    match shape {
+        Integer | Blob | Text => format!("{prefix}id"),
+        Composite => format!("{prefix}a, {prefix}b"),
+    }
+}
+
+/// A parameter for each column of the key.
+pub fn parameters(shape: KeyShape) -> &'static str {
+    match shape {
+        Integer | Blob | Text => "?",
+        Composite => "?, ?",
+    }
+}
+
+/// The condition that the key is that of the parameters.
+pub fn is(shape: KeyShape) -> &'static str {
+    match shape {
+        Integer | Blob | Text => "id = ?",
+        Composite => "a = ? AND b = ?",
+    }
+}
+
+/// The condition that the key is in the range of the parameters.
+pub fn between(shape: KeyShape, prefix: &str) -> String {
+    match shape {
+        Integer | Blob | Text => format!("{prefix}id BETWEEN ? AND ?"),
+        Composite => format!("({prefix}a, {prefix}b) BETWEEN (?, ?) AND (?, ?)"),
+    }
+}
+
+/// The condition that the key is in a list of `count` keys.
+pub fn one_of(shape: KeyShape, count: usize) -> String {
+    match shape {
+        Integer | Blob | Text => format!("id IN ({})", vec!["?"; count].join(", ")),
+        Composite => format!("(a, b) IN ({})", vec!["(?, ?)"; count].join(", ")),
+    }
+}
+
+/// The tables whose rows are content, in the order of the model's.
+pub const CONTENT: [SysbenchTable; 4] =
+    [SysbenchTable::Main, SysbenchTable::Second, SysbenchTable::Types, SysbenchTable::Bulk];
+
+/// The table's name.
+pub fn table_name(table: SysbenchTable) -> &'static str {
+    match table {
+        SysbenchTable::Main => "sbtest1",
+        SysbenchTable::Second => "sbtest2",
+        SysbenchTable::Types => "sbtest_types",
+        SysbenchTable::Bulk => "sbtest_bulk",
+    }
+}
+
+/// All columns in the model's form: a REAL as its thousandths.
+pub fn content_columns(shape: KeyShape, table: SysbenchTable) -> String {
+    let key = columns(of_table(shape, table), "");
+    match table {
+        SysbenchTable::Types => format!("{key}, ival, CAST(round(rval * 1000) AS INTEGER), tval"),
+        SysbenchTable::Main | SysbenchTable::Second | SysbenchTable::Bulk => {
+            format!("{key}, k, c, pad")
+        }
+    }
+}
+
+/// The columns that order the rows.
+pub fn content_order(shape: KeyShape, table: SysbenchTable) -> String {
+    columns(of_table(shape, table), "")
+}
+
+/// The statements that create all tables and their indexes.
+pub fn create(shape: KeyShape) -> String {
+    let mut statements = String::new();
+    for table in CONTENT {
+        let name = table_name(table);
+        let key = match of_table(shape, table) {
+            Integer => "id INTEGER PRIMARY KEY, ",
+            Composite => "a INTEGER NOT NULL, b INTEGER NOT NULL, ",
+            Blob => "id BLOB PRIMARY KEY, ",
+            Text => "id TEXT PRIMARY KEY, ",
+        };
+        let columns = match table {
+            SysbenchTable::Types => "ival INTEGER, rval REAL, tval TEXT",
+            SysbenchTable::Main | SysbenchTable::Second | SysbenchTable::Bulk => {
+                "k INTEGER, c TEXT (60), pad TEXT (30)"
+            }
+        };
+        let end = match of_table(shape, table) {
+            Composite => ", PRIMARY KEY (a, b)) WITHOUT ROWID",
+            Integer | Blob | Text => ")",
+        };
+        statements += &format!("CREATE TABLE {name} ({key}{columns}{end};");
+        if matches!(table, SysbenchTable::Main | SysbenchTable::Second) {
+            statements += &format!("CREATE INDEX {name}_k ON {name} (k);");
+        }
+    }
+    statements
+}
 
 /// The four tables.
 #[derive(Clone, Debug)]
 pub struct SysbenchModel {
     shape: KeyShape,
-    main: Rows,
-    second: Rows,
-    types: Rows,
-    bulk: Rows,
+    main: IndexedRows,
+    second: IndexedRows,
+    types: IndexedRows,
+    bulk: IndexedRows,
 }
 
 impl SysbenchModel {
@@ -26,21 +264,21 @@ impl SysbenchModel {
         Self { shape, main, second, types, bulk }
     }
 
-    fn table(&self, table: Table) -> &Rows {
+    fn table(&self, table: SysbenchTable) -> &IndexedRows {
         match table {
-            Table::Main => &self.main,
-            Table::Second => &self.second,
-            Table::Types => &self.types,
-            Table::Bulk => &self.bulk,
+            SysbenchTable::Main => &self.main,
+            SysbenchTable::Second => &self.second,
+            SysbenchTable::Types => &self.types,
+            SysbenchTable::Bulk => &self.bulk,
         }
     }
 
-    fn table_mut(&mut self, table: Table) -> &mut Rows {
+    fn table_mut(&mut self, table: SysbenchTable) -> &mut IndexedRows {
         match table {
-            Table::Main => &mut self.main,
-            Table::Second => &mut self.second,
-            Table::Types => &mut self.types,
-            Table::Bulk => &mut self.bulk,
+            SysbenchTable::Main => &mut self.main,
+            SysbenchTable::Second => &mut self.second,
+            SysbenchTable::Types => &mut self.types,
+            SysbenchTable::Bulk => &mut self.bulk,
         }
     }
 }
@@ -89,19 +327,19 @@ impl Model for SysbenchModel {
 
 /// The rows of a table by number, and their numbers by `k`.
 #[derive(Clone, Debug, Default)]
-struct Rows {
-    records: BTreeMap<u64, Record>,
+struct IndexedRows {
+    records: BTreeMap<u64, SysbenchRow>,
     by_k: BTreeSet<(u64, u64)>,
 }
 
-impl Rows {
+impl IndexedRows {
     /// Every row, in order.
-    fn all(&self) -> impl Iterator<Item = (u64, &Record)> {
+    fn all(&self) -> impl Iterator<Item = (u64, &SysbenchRow)> {
         self.records.iter().map(|(row, record)| (*row, record))
     }
 
     /// The existing rows of `length` numbers, starting at `first`.
-    fn range(&self, first: u64, length: u64) -> impl Iterator<Item = (u64, &Record)> {
+    fn range(&self, first: u64, length: u64) -> impl Iterator<Item = (u64, &SysbenchRow)> {
         self.records.range(first..first + length).map(|(row, record)| (*row, record))
     }
 
@@ -110,19 +348,19 @@ impl Rows {
         self.by_k.range((least, 0)..=(most, u64::MAX)).map(|(_, row)| *row)
     }
 
-    fn get(&self, row: u64) -> Option<&Record> {
+    fn get(&self, row: u64) -> Option<&SysbenchRow> {
         self.records.get(&row)
     }
 
     /// Inserts or replaces a row.
-    fn put(&mut self, row: u64, record: Record) {
+    fn put(&mut self, row: u64, record: SysbenchRow) {
         self.remove(row);
         self.by_k.insert((record.k(), row));
         self.records.insert(row, record);
     }
 
     /// Changes a row, and returns whether it exists.
-    fn change(&mut self, row: u64, change: impl FnOnce(&mut Record)) -> bool {
+    fn change(&mut self, row: u64, change: impl FnOnce(&mut SysbenchRow)) -> bool {
         let Some(record) = self.records.get_mut(&row) else { return false };
         self.by_k.remove(&(record.k(), row));
         change(record);
@@ -187,10 +425,10 @@ impl SysbenchModel {
             Action::Range(first) => Answer::in_any_order(main(*first, RANGE).map(text)),
             Action::Sum(first) => {
                 // The sum of no rows would be NULL, but a range contains its first row.
-                Answer::one(integer(main(*first, RANGE).map(Record::k).sum()))
+                Answer::one(integer(main(*first, RANGE).map(SysbenchRow::k).sum()))
             }
             Action::Order(first) | Action::Distinct(first) => {
-                let mut sorted: Vec<&Record> = main(*first, RANGE).collect();
+                let mut sorted: Vec<&SysbenchRow> = main(*first, RANGE).collect();
                 sorted.sort_unstable_by_key(|record| record.text());
                 if matches!(action, Action::Distinct(_)) {
                     sorted.dedup_by_key(|record| record.text());
@@ -214,7 +452,7 @@ impl SysbenchModel {
                 Answer::count(self.main.with_k(*first, first + RANGE - 1).count())
             }
             Action::Group(first) => {
-                let mut values: Vec<u64> = main(*first, LONG).map(Record::k).collect();
+                let mut values: Vec<u64> = main(*first, LONG).map(SysbenchRow::k).collect();
                 values.sort_unstable();
                 let groups = values.chunk_by(|one, other| one == other);
                 Answer::sorted(groups.map(|of| vec![integer(of[0]), integer(of.len() as u64)]))
@@ -244,7 +482,7 @@ impl SysbenchModel {
     }
 }
 
-fn text(record: &Record) -> Vec<Value> {
+fn text(record: &SysbenchRow) -> Vec<Value> {
     vec![Value::Text(record.text().to_owned())]
 }
 
@@ -264,7 +502,7 @@ impl SysbenchModel {
             }
             Action::SetK(row, new) => {
                 let there = self.main.change(row, |record| {
-                    if let Record::Main { k, .. } = record {
+                    if let SysbenchRow::Main { k, .. } = record {
                         *k = new;
                     }
                 });
@@ -273,7 +511,7 @@ impl SysbenchModel {
             Action::SetC(row, new) => {
                 let columns = [Value::Text(new.clone())];
                 let there = self.main.change(row, |record| {
-                    if let Record::Main { c, .. } = record {
+                    if let SysbenchRow::Main { c, .. } = record {
                         *c = new;
                     }
                 });

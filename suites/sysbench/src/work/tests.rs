@@ -1,10 +1,7 @@
-use super::actions::{Action, actions};
-use super::tables::{MAX_NUMBER, Record, Table, key, letters};
+use super::model::MAX_NUMBER;
 use super::*;
 use crate::job::SysbenchTask::{Populate, Workload};
-use crate::job::{KeyShape, Sysbench};
-use stablebench_protocol::{Digest, Job, Part, Storage};
-use stablebench_workload::sql::Value;
+use stablebench_protocol::{Digest, Job, Storage};
 use stablebench_workload::{Expected, Model};
 use std::collections::BTreeSet;
 
@@ -91,11 +88,11 @@ fn populating_fills_three_tables() {
         [Action::Insert(table, row, _)] => (*table, *row),
         other => panic!("{other:?}"),
     };
-    assert_eq!(inserted(0), (Table::Main, 1));
-    assert_eq!(inserted(ROWS - 1), (Table::Main, ROWS));
-    assert_eq!(inserted(ROWS), (Table::Second, 1));
-    assert_eq!(inserted(ROWS + few(ROWS)), (Table::Types, 1));
-    assert_eq!(inserted(populated(ROWS) - 1), (Table::Types, few(ROWS)));
+    assert_eq!(inserted(0), (SysbenchTable::Main, 1));
+    assert_eq!(inserted(ROWS - 1), (SysbenchTable::Main, ROWS));
+    assert_eq!(inserted(ROWS), (SysbenchTable::Second, 1));
+    assert_eq!(inserted(ROWS + few(ROWS)), (SysbenchTable::Types, 1));
+    assert_eq!(inserted(populated(ROWS) - 1), (SysbenchTable::Types, few(ROWS)));
     let rows: BTreeSet<String> =
         (0..populated(ROWS)).map(|index| format!("{:?}", actions(&job, SEED, index))).collect();
     assert_eq!(rows.len() as u64, populated(ROWS));
@@ -214,7 +211,7 @@ fn numbers_are_on_both_sides_of_zero() {
     let mut rng = Rng::new(1);
     let (mut below, mut above) = (0, 0);
     for _ in 0..1_000 {
-        let Record::Types { integer, thousandths, .. } = Record::types(&mut rng) else {
+        let SysbenchRow::Types { integer, thousandths, .. } = SysbenchRow::types(&mut rng) else {
             panic!("not of the table of types");
         };
         assert!(integer.unsigned_abs() <= MAX_NUMBER);
