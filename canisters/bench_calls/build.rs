@@ -17,7 +17,7 @@ const MODULES: [(&str, &str); 3] = [
 ];
 
 fn main() {
-    locked_versions::export(&["ic-cdk", "ic-cdk-executor", "futures-util"]);
+    locked_versions::main();
     println!("cargo::rerun-if-changed={SOURCE}");
     let text =
         fs::read_to_string(SOURCE).unwrap_or_else(|error| panic!("cannot read {SOURCE}: {error}"));

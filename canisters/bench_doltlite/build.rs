@@ -18,15 +18,7 @@ const ARCHIVES: [&str; 2] = ["libsqlite3.a", "libpthread.a"];
 const EMPTY: &str = "!<arch>\n";
 
 fn main() {
-    locked_versions::export(&[
-        "doltlite",
-        "ic-cdk",
-        "ic-stable-structures",
-        "ic-wasi-polyfill",
-        "libz-sys",
-        "rusqlite",
-        "stable-fs",
-    ]);
+    locked_versions::main();
     let out = env::var("OUT_DIR").unwrap_or_default();
     for name in ARCHIVES {
         let path = Path::new(&out).join(name);

@@ -19,9 +19,8 @@ use std::collections::BTreeMap;
 use callee::CountedTask;
 use candid::Principal;
 use ic_cdk::api::canister_self;
-use stablebench_harness::{
-    crate_versions, heap_pages, measure as measure_now, require_controller, stable_pages,
-};
+use stablebench_harness::endpoints::require_controller;
+use stablebench_harness::{crate_versions, heap_pages, measure as measure_now, stable_pages};
 use stablebench_protocol::{
     DEFAULT_PAYLOAD_BYTES, Description, Digest, DigestPart, Engine, Error, Executed, Inspected,
     Job, Measurement, Occupant, Part, PartCost, Result,
@@ -239,15 +238,15 @@ fn stage(part: Part) -> Result<()> {
 
 #[ic_cdk::update(
     hidden = true,
-    decode_with = "stablebench_harness::wire::call_id",
-    encode_with = "stablebench_harness::wire::part_cost"
+    decode_with = "stablebench_harness::endpoints::call_id",
+    encode_with = "stablebench_harness::endpoints::part_cost"
 )]
 async fn run(call_id: u64) -> Result<PartCost> {
     admit(Some(call_id))?;
     run_staged(with(|state| state.staged.take())).await
 }
 
-#[ic_cdk::query(hidden = true, encode_with = "stablebench_harness::wire::part_cost")]
+#[ic_cdk::query(hidden = true, encode_with = "stablebench_harness::endpoints::part_cost")]
 fn run_query() -> Result<PartCost> {
     match with(|state| state.staged.take()).map(|staged| staged.job) {
         None | Some(Calls::Message) => measure_message().map(PartCost::from),
@@ -258,7 +257,7 @@ fn run_query() -> Result<PartCost> {
 #[ic_cdk::query(
     composite = true,
     hidden = true,
-    encode_with = "stablebench_harness::wire::part_cost"
+    encode_with = "stablebench_harness::endpoints::part_cost"
 )]
 async fn run_composite_query() -> Result<PartCost> {
     let staged = with(|state| state.staged.take());

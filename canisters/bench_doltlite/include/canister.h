@@ -18,6 +18,6 @@
 /* It would return an error, since there are no pages. The harness works without it. */
 #undef SQLITE_ENABLE_DBSTAT_VTAB
 
-/* POSIX semantics; see src/shim.rs. */
+/* POSIX semantics; see src/sqlite.rs. */
 #define fsync stablebench_fsync
 #define rename stablebench_rename

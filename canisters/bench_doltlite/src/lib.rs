@@ -9,14 +9,11 @@
 //! `rusqlite` calls DoltLite's C functions, which are those of SQLite. The code between `rusqlite` and
 //! the suites is that of `bench`, so that only the engine differs.
 
-mod memory;
-mod shim;
 mod sqlite;
 #[path = "../../bench/src/statements.rs"]
 mod statements;
 
-use memory::memory;
-use sqlite::Sqlite;
+use sqlite::{Sqlite, memory};
 use stablebench_harness::{
     Canister, STATE_MEMORY, Sql, State, SuiteEntry, crate_versions, is_managed,
 };

@@ -1,4 +1,4 @@
-//! A database of LevelDB as an engine of keys and values, and its settings.
+//! A database of LevelDB as an engine of keys and values, with its settings.
 //!
 //! A transaction is one `WriteBatch`. If each put is its own batch, it is written when it is put, so
 //! that the cost of an operation is complete. With syncing, LevelDB's log is written to stable memory
@@ -13,12 +13,17 @@
 //! ```
 
 use candid::{decode_one, encode_one};
+use getrandom::register_custom_getrandom;
 use ic_stable_structures::DefaultMemoryImpl;
 use ic_stable_structures::Memory;
 use ic_stable_structures::memory_manager::VirtualMemory;
 use stablebench_harness::{Records, VisitRecord, trap};
 use stablebench_leveldb::{Config, Disk, Store};
 use stablebench_protocol::{Engine, Error, Result, Setting};
+use stablebench_suite_users::canister::{ById, Done, KeyValue, VisitRow, Writes};
+use stablebench_suite_users::work::{IdSet, Selected};
+use stablebench_workload::Amount;
+use std::cell::Cell;
 
 /// A memory of the manager.
 pub type Virtual = VirtualMemory<DefaultMemoryImpl>;
@@ -217,3 +222,161 @@ fn load_config(disk: &Disk<Virtual>) -> Result<Config> {
     let settings: Vec<Setting> = decode_one(&bytes.map_err(error)?).unwrap_or_default();
     parse_config(&settings)
 }
+
+/// The rows of the suite users: [`ById`] on a database that, like a connection, is opened when it is
+/// needed.
+///
+/// LevelDB does not store its number of rows. Inserted rows do not exist before and deleted rows do, so
+/// that the number is kept on the heap. After an upgrade, or after rows were written whether or not
+/// they existed, it is unknown and counted when it is needed. Work that counts always counts.
+pub struct Users {
+    rows: ById<Leveldb>,
+    /// True if the database was closed before the message.
+    was_closed: bool,
+    /// The number of rows, if it is known.
+    number: Option<u64>,
+}
+
+impl Users {
+    pub fn new(leveldb: Leveldb) -> Self {
+        Self { rows: ById(leveldb), was_closed: false, number: None }
+    }
+
+    pub fn leveldb(&mut self) -> &mut Leveldb {
+        &mut self.rows.0
+    }
+}
+
+impl KeyValue for Users {
+    fn prepare(&mut self) -> Result<()> {
+        // Opening creates it, like a table.
+        if self.rows.0.create()? {
+            self.number = Some(0);
+        }
+        self.was_closed = !self.rows.0.is_open();
+        Ok(())
+    }
+
+    fn admit(&self, ids: &IdSet, payload_bytes: u32) -> Result<()> {
+        self.rows.admit(ids, payload_bytes)
+    }
+
+    fn settle(&mut self) {
+        if self.was_closed {
+            // Nothing was written, so that closing has nothing to lose.
+            let _ = self.rows.0.close();
+        }
+    }
+
+    fn visit(&mut self, position: u64, visit: &mut VisitRow<'_>) -> Result<()> {
+        self.rows.visit(position, visit)
+    }
+
+    fn last_id(&mut self) -> Result<Option<u64>> {
+        self.rows.last_id()
+    }
+
+    fn rows(&mut self) -> Result<u64> {
+        let number = match self.number {
+            Some(number) => number,
+            None => self.rows.rows()?,
+        };
+        self.number = Some(number);
+        Ok(number)
+    }
+
+    fn stored_bytes(&mut self) -> Result<u64> {
+        self.rows.stored_bytes()
+    }
+
+    fn virtual_bytes(&self) -> u64 {
+        self.rows.virtual_bytes()
+    }
+
+    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Writes) -> Result<()>) -> Done {
+        let mut number = self.number.take();
+        let done =
+            self.rows.transaction(&mut |rows| work(&mut Counted { rows, number: &mut number }));
+        if done.is_ok() {
+            self.number = number;
+        }
+        done
+    }
+
+    fn read(&mut self, rows: Selected<'_>) -> Result<Amount> {
+        self.rows.read(rows)
+    }
+
+    fn range(&mut self, from: Selected<'_>, rows: u64) -> Result<Amount> {
+        self.rows.range(from, rows)
+    }
+
+    fn scan(&mut self, limit: u64) -> Result<Amount> {
+        KeyValue::scan(&mut self.rows, limit)
+    }
+
+    fn count(&mut self) -> Result<u64> {
+        self.rows.count()
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        self.rows.reset()?;
+        self.number = Some(0);
+        Ok(())
+    }
+}
+
+/// Writes that update the number of rows.
+struct Counted<'a> {
+    rows: &'a mut dyn Writes,
+    number: &'a mut Option<u64>,
+}
+
+impl Writes for Counted<'_> {
+    fn allocated_units(&mut self) -> Result<u64> {
+        self.rows.allocated_units()
+    }
+
+    fn insert(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        *self.number = self.number.map(|number| number + rows.rows());
+        self.rows.insert(rows, payload)
+    }
+
+    fn overwrite(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        *self.number = None;
+        self.rows.overwrite(rows, payload)
+    }
+
+    fn update(&mut self, rows: Selected<'_>, payload: &str) -> Result<()> {
+        self.rows.update(rows, payload)
+    }
+
+    fn delete(&mut self, rows: Selected<'_>) -> Result<()> {
+        *self.number = self.number.map(|number| number.saturating_sub(rows.rows()));
+        self.rows.delete(rows)
+    }
+}
+
+thread_local! {
+    static RANDOM: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Fills bytes with the random numbers of `rand`: SplitMix64, starting at 0, a sequence that is the same in
+/// every canister.
+///
+/// A canister cannot get randomness and continue in the same message, and two runs of one build must
+/// cost the same. LevelDB uses random numbers to sample its reads for files that are searched too
+/// often. The heights of nodes of its table on the heap follow from its own seed.
+fn fill_random(bytes: &mut [u8]) -> Result<(), getrandom::Error> {
+    for part in bytes.chunks_mut(8) {
+        RANDOM.set(RANDOM.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
+        let mut word = RANDOM.get();
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^= word >> 31;
+        part.copy_from_slice(&word.to_le_bytes()[..part.len()]);
+    }
+    Ok(())
+}
+
+register_custom_getrandom!(fill_random);

@@ -12,10 +12,8 @@
 //! engine is used.
 
 mod engine;
-mod random;
-mod users;
 
-use engine::{Leveldb, Virtual, error};
+use engine::{Leveldb, Users, Virtual, error};
 use ic_stable_structures::DefaultMemoryImpl;
 use ic_stable_structures::memory_manager::{MemoryId, MemoryManager};
 use stablebench_harness::{
@@ -27,7 +25,6 @@ use stablebench_suite_db_bench::canister::RecordEngines;
 use stablebench_suite_db_bench::{DbBench, DbBenchTask};
 use stablebench_suite_users::Users as UsersJob;
 use stablebench_suite_users::canister::{KeyValue, PayloadBytes, RowEngines};
-use users::Users;
 
 stablebench_harness::canister!(Bench, include_bytes!("../../bench.did"));
 stablebench_suite_users::methods_by_hand!();

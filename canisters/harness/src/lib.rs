@@ -18,22 +18,18 @@
 //! changed nothing.
 
 mod canister;
-mod endpoints;
+pub mod endpoints;
 mod host;
-mod limits;
 mod measure;
 mod records;
 pub mod sql;
-mod state;
 mod suite;
-pub mod wire;
 
-pub use canister::{Canister, crate_versions, description};
-pub use endpoints::require_controller;
+pub use canister::{Canister, STATE_MEMORY, State, crate_versions, description, is_managed};
 pub use host::Host;
-pub use limits::{MAX_EACH, MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS, max_rows};
 pub use measure::{heap_pages, instructions, measure, measure_step, phases, stable_pages, trap};
 pub use records::{Records, VisitRecord};
 pub use sql::Sql;
-pub use state::{STATE_MEMORY, State, is_managed};
-pub use suite::{Run, Staged, Suite, SuiteEntry};
+pub use suite::{
+    MAX_EACH, MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS, Run, Staged, Suite, SuiteEntry, max_rows,
+};

@@ -1,9 +1,7 @@
 //! Building a table.
 
-use crate::fixed::Bytes;
-use crate::layout::{Buckets, Header, Lengths, PAGE};
-use crate::plan::HASHES;
-use crate::{Cuckoo, Error, Fixed, Plan};
+use crate::layout::{Buckets, HASHES, Header, Lengths, PAGE};
+use crate::{Bytes, Cuckoo, Error, Fixed, Plan};
 use ic_stable_structures::Memory;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;

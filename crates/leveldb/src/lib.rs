@@ -3,19 +3,17 @@
 //! ```text
 //! Store     a database: batches, reads, and workarounds for LevelDB
 //!   └─ rusty_leveldb::DB
-//!        └─ env     the environment that LevelDB requires of an operating system
+//!        └─ Disk    the environment that LevelDB requires of an operating system
 //!             └─ Files     files in a stable memory
 //! ```
 //!
 //! LevelDB writes to a log and to a table on the heap. A full table becomes a file, and files are merged
 //! into larger ones. All of that happens in the call that writes or reads, nothing in the background.
 
-mod env;
 mod files;
 mod store;
 
-pub use env::Disk;
-pub use files::{CHUNK_BYTES, Files};
+pub use files::{CHUNK_BYTES, Disk, Files};
 pub use rusty_leveldb;
 pub use store::{Config, Store, Visit};
 

@@ -8,7 +8,7 @@
 //!   ever deleted, an iterator checks the result.
 //! * Its information log is dropped: no one reads it in a canister.
 
-use crate::env::directory;
+use crate::files::directory;
 use crate::{Disk, Error, Result};
 use ic_stable_structures::Memory;
 use rusty_leveldb::compressor::{NoneCompressor, SnappyCompressor};

@@ -10,17 +10,14 @@
 //!
 //! A transaction is a closure, since some libraries have no other form of it.
 
-mod inspect;
-pub mod library;
 mod pragmas;
 mod script;
 
-pub use inspect::inspect;
 pub use pragmas::{Pragmas, number, parse_settings, reopen, settings};
 pub use script::{MeasuredScript, Table, all_content, content, copy, phases, results};
 
 use crate::{phases as phase, trap};
-use stablebench_protocol::{JournalMode, Phase, Result, SqliteSettings};
+use stablebench_protocol::{Inspected, JournalMode, Phase, Result, SqliteSettings, StoredObject};
 use stablebench_workload::sql::{RowBytes, Value, ValueRef};
 use std::ops::ControlFlow;
 
@@ -271,4 +268,129 @@ fn encoded(row: &dyn Row) -> Result<RowBytes> {
         row.visit(column, &mut |value| bytes.add(value))?;
     }
     Ok(bytes)
+}
+
+/// Returns the storage of the whole database.
+///
+/// # Errors
+///
+/// The engine's.
+pub fn inspect(sql: &mut dyn Sql) -> Result<Inspected> {
+    let settings = sql.settings()?;
+    Ok(Inspected {
+        stored_bytes: settings.page_count * u64::from(settings.page_size),
+        virtual_bytes: sql.virtual_bytes(),
+        cache_bytes: sql.cache_bytes(),
+        sqlite: Some(settings),
+        objects: objects(sql)?,
+    })
+}
+
+/// The b-trees, from SQLite's `dbstat`, which has a row per page.
+///
+/// ```text
+/// path      "/" is the root, "/00a/" its child 10, "/00a/000/" a child of that, and
+///           "/00a/000+000000" an overflow page
+/// pagetype  internal, leaf, overflow
+/// ncell     entries; an internal page has one child more
+/// ```
+const TREES: &str = "\
+    SELECT dbstat.name, coalesce(sqlite_schema.tbl_name, dbstat.name), \
+           coalesce(sqlite_schema.type = 'index', 0), \
+           sum(pgsize), count(*), sum(pagetype = 'internal'), sum(pagetype = 'overflow'), \
+           sum(CASE pagetype WHEN 'internal' THEN ncell + 1 ELSE 0 END), \
+           sum(CASE pagetype WHEN 'leaf' THEN ncell ELSE 0 END), \
+           sum(payload), sum(unused), \
+           max(CASE pagetype WHEN 'overflow' THEN 0 ELSE length(path) - length(replace(path, '/', '')) END) \
+    FROM dbstat LEFT JOIN sqlite_schema ON sqlite_schema.name = dbstat.name \
+    GROUP BY dbstat.name ORDER BY 2, 3, 1";
+
+/// The b-trees; none if the engine was built without `dbstat`.
+fn objects(sql: &mut dyn Sql) -> Result<Vec<StoredObject>> {
+    const KNOWN: &str = "SELECT 1 FROM pragma_module_list WHERE name = 'dbstat'";
+    if first_number(sql, KNOWN, &[]).ok().flatten().is_none() {
+        return Ok(Vec::new());
+    }
+    let mut objects = Vec::new();
+    sql.prepared(&[TREES], &mut |statements| {
+        statements.run(0, &[], &mut |row| {
+            let text = |column| -> Result<String> {
+                Ok(match row.copy(column)? {
+                    Value::Text(text) => text,
+                    _ => String::new(),
+                })
+            };
+            let number = |column| -> Result<u64> {
+                Ok(match row.copy(column)? {
+                    Value::Integer(number) => u64::try_from(number).unwrap_or(0),
+                    _ => 0,
+                })
+            };
+            objects.push(StoredObject {
+                name: text(0)?,
+                table: text(1)?,
+                index: number(2)? != 0,
+                bytes: number(3)?,
+                pages: number(4)?,
+                internal_pages: number(5)?,
+                overflow_pages: number(6)?,
+                children: number(7)?,
+                leaf_entries: number(8)?,
+                payload_bytes: number(9)?,
+                unused_bytes: number(10)?,
+                depth: number(11)?,
+            });
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(())
+    })?;
+    Ok(objects)
+}
+
+/// SQLite's C functions, for any build of SQLite.
+pub mod library {
+    use stablebench_protocol::SqliteDescription;
+    use std::ffi::{CStr, c_char, c_int};
+
+    /// `SQLITE_DBSTATUS_CACHE_USED`
+    const CACHE_USED: c_int = 1;
+
+    /// Describes the library without a connection, which would take stable memory.
+    ///
+    /// # Safety
+    ///
+    /// The functions are `sqlite3_libversion` and `sqlite3_compileoption_get`.
+    pub unsafe fn describe(
+        version: unsafe extern "C" fn() -> *const c_char,
+        compile_option: unsafe extern "C" fn(c_int) -> *const c_char,
+    ) -> SqliteDescription {
+        let text = |pointer: *const c_char| {
+            // SAFETY: a pointer that is not null points to a static string that ends with a zero.
+            (!pointer.is_null())
+                .then(|| unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())
+        };
+        SqliteDescription {
+            // SAFETY: it can be called at any time.
+            version: text(unsafe { version() }).unwrap_or_default(),
+            // SAFETY: SQLite accepts any index, and returns null past its list.
+            compile_options: (0..)
+                .map_while(|index| text(unsafe { compile_option(index) }))
+                .collect(),
+        }
+    }
+
+    /// Returns the bytes of heap of a connection's page cache.
+    ///
+    /// # Safety
+    ///
+    /// The function is `sqlite3_db_status`, and the connection is open.
+    pub unsafe fn cache_bytes<C>(
+        db_status: unsafe extern "C" fn(*mut C, c_int, *mut c_int, *mut c_int, c_int) -> c_int,
+        connection: *mut C,
+    ) -> u64 {
+        let (mut bytes, mut highest) = (0, 0);
+        // SAFETY: both numbers outlive the call. The caller ensures the rest.
+        unsafe { db_status(connection, CACHE_USED, &mut bytes, &mut highest, 0) };
+        u64::try_from(bytes).unwrap_or(0)
+    }
 }
