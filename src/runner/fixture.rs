@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use stablebench_protocol::{Description, Digest, Part};
+use stablebench_protocol::{Description, Digest, JobPart};
 use stablebench_workload::Model;
 
 use super::ranges::KnownContent;
@@ -330,7 +330,7 @@ impl Runner<'_> {
             return error;
         };
         let mut pieces = chosen.pieces(*from);
-        let is_endless = |(_, part): &(String, Part)| {
+        let is_endless = |(_, part): &(String, JobPart)| {
             let mut below = Below::new(&mut *canister, self.ceiling.short());
             let executed = wire::execute(&mut below, part, Purpose::Prepare);
             executed.is_err_and(|error| error.is::<Exceeded>())

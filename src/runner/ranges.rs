@@ -300,7 +300,7 @@ mod tests {
     use std::path::Path;
     use std::sync::OnceLock;
 
-    use stablebench_protocol::Part;
+    use stablebench_protocol::JobPart;
     use stablebench_suite::job::Chosen;
     use stablebench_suite::plan::{Fixture, Plan};
     use stablebench_suite::plan_of;
@@ -358,7 +358,7 @@ mod tests {
     }
 
     impl Fault {
-        fn parts(self, engine: Engine) -> Vec<Part> {
+        fn parts(self, engine: Engine) -> Vec<JobPart> {
             let row = |id| Selection::List(vec![id]);
             let operations = match self {
                 Self::Nothing => Vec::new(),
@@ -369,7 +369,7 @@ mod tests {
             let part = |operation| {
                 let task = UsersTask::Operation { operation, transaction: None };
                 let job = Job::new(&Users { engine, payload_bytes: 100, task });
-                Part { job, seed: 1, from: 0, count: 1, each: false }
+                JobPart { job, seed: 1, from: 0, count: 1, each: false }
             };
             operations.into_iter().map(part).collect()
         }
@@ -380,7 +380,7 @@ mod tests {
 
     struct FaultyMessages<M> {
         inner: M,
-        parts: Vec<Part>,
+        parts: Vec<JobPart>,
     }
 
     impl Replica for Faulty {

@@ -10,7 +10,9 @@
 //! own.
 
 use anyhow::{Context, Result, anyhow, bail};
-use stablebench_protocol::{Digest, DigestPart, Job, Measurement, OperationCost, Part, PhaseCost};
+use stablebench_protocol::{
+    Digest, DigestPart, Job, JobPart, Measurement, OperationCost, PhaseCost,
+};
 use stablebench_suite::job::{Chosen, Message, Observed, Observer};
 use stablebench_suite::plan::{self, Before, Fixture, Measures, Role, Sent, Step};
 use stablebench_workload::{Expected, Model};
@@ -205,7 +207,7 @@ impl Runner<'_> {
         chosen: &dyn Chosen,
         canister: &mut dyn Messages,
         each: bool,
-        mut done: impl FnMut(&mut dyn Messages, &Part, MessageOutcome) -> Result<()>,
+        mut done: impl FnMut(&mut dyn Messages, &JobPart, MessageOutcome) -> Result<()>,
     ) -> Result<()> {
         self.prepare(step, canister)?;
         let purpose = match step.role {
@@ -268,7 +270,7 @@ impl Runner<'_> {
     }
 
     /// The work that prepares a step, if there is any.
-    fn before(&self, step: &Step) -> Result<Option<Part>> {
+    fn before(&self, step: &Step) -> Result<Option<JobPart>> {
         let Before::Job(job, operations) = &step.before else { return Ok(None) };
         Ok(Some(job.choose(*operations, self.seed)?.whole()))
     }
@@ -400,7 +402,7 @@ pub(super) fn emptied(fixture: &Fixture, mut copy: Copied) -> Result<Copied> {
 }
 
 /// The results that a part must have.
-fn expect(model: &mut dyn Model, part: &Part) -> Result<Expected> {
+fn expect(model: &mut dyn Model, part: &JobPart) -> Result<Expected> {
     // An error of the model is not one of the canister, which would be a result.
     model.execute(part).map_err(|error| anyhow!("the model cannot do the same: {error}"))
 }

@@ -15,8 +15,8 @@ use candid::utils::ArgumentEncoder;
 use candid::{CandidType, encode_args};
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Description, Digest, DigestPart, Executed, Inspected, Job, Kept, Measurement, OperationCost,
-    Part, PartCost, PhaseCost, Setting,
+    Description, Digest, DigestPart, Executed, Inspected, Job, JobPart, KeptPart, Measurement,
+    OperationCost, PartCost, PhaseCost, Setting,
 };
 
 use crate::replica::decoding::decode_one;
@@ -56,7 +56,7 @@ pub enum Purpose {
 /// Executes a part of a job.
 pub fn execute(
     canister: &mut dyn Messages,
-    part: &Part,
+    part: &JobPart,
     purpose: Purpose,
 ) -> Result<MessageOutcome> {
     if purpose == Purpose::Prepare {
@@ -87,7 +87,7 @@ pub fn execute(
 /// Executes a part of a job in a measured message, whose results are not read.
 pub fn execute_unread(
     canister: &mut dyn Messages,
-    part: &Part,
+    part: &JobPart,
     search: Search,
 ) -> Result<MessageOutcome> {
     match search {
@@ -104,7 +104,7 @@ pub fn execute_unread(
 /// If it is no query, or the canister refuses.
 pub fn execute_query(
     canister: &mut dyn Messages,
-    part: &Part,
+    part: &JobPart,
     sent: Sent,
 ) -> Result<MessageOutcome> {
     match sent {
@@ -122,7 +122,7 @@ pub fn execute_nothing(canister: &mut dyn Messages) -> Result<MessageOutcome> {
 }
 
 /// The phases of a part of a job.
-pub fn phases(canister: &mut dyn Messages, part: &Part) -> Result<Vec<PhaseCost>> {
+pub fn phases(canister: &mut dyn Messages, part: &JobPart) -> Result<Vec<PhaseCost>> {
     let id = Some(canister.call_id());
     Ok(update(canister, "phases", (part, id))?.0)
 }
@@ -168,7 +168,7 @@ pub fn kept(
     job: &Job,
     position: u64,
 ) -> Result<(Vec<u8>, Option<u64>)> {
-    let Kept { bytes, next } = ask(canister, "kept", (job, position))?;
+    let KeptPart { bytes, next } = ask(canister, "kept", (job, position))?;
     Ok((bytes, next))
 }
 
@@ -222,14 +222,18 @@ pub fn limit(search: Search) -> u64 {
     }
 }
 
-fn run_staged(canister: &mut dyn Messages, part: &Part, measure: bool) -> Result<MessageOutcome> {
+fn run_staged(
+    canister: &mut dyn Messages,
+    part: &JobPart,
+    measure: bool,
+) -> Result<MessageOutcome> {
     stage(canister, part)?;
     run(canister, measure)
 }
 
 fn run_query(
     canister: &mut dyn Messages,
-    part: &Part,
+    part: &JobPart,
     method: &'static str,
 ) -> Result<MessageOutcome> {
     stage(canister, part)?;
@@ -237,7 +241,7 @@ fn run_query(
     decode(method, answer)
 }
 
-fn stage(canister: &mut dyn Messages, part: &Part) -> Result<()> {
+fn stage(canister: &mut dyn Messages, part: &JobPart) -> Result<()> {
     // Work that is staged twice is staged once: a message with an id is sent again if its answer
     // is lost.
     canister.call_id();

@@ -9,8 +9,8 @@ use candid::{CandidType, decode_one, encode_args};
 use flate2::read::GzDecoder;
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Description, Digest, DigestPart, Engine, EngineDescription, Executed, Job, Measurement,
-    Occupant, Part, PartCost, Result, SqliteConfig, SqliteSettings,
+    Description, Digest, DigestPart, Engine, EngineDescription, Executed, Job, JobPart,
+    Measurement, Occupant, PartCost, Result, SqliteConfig, SqliteSettings,
 };
 use stablebench_replica::{Canister, Execution, Module, Principal, Replica};
 use stablebench_suite_users::work::{Ids, UsersModel, stream};
@@ -216,24 +216,24 @@ impl Bench {
     }
 
     /// Executes a part, which must not fail.
-    pub fn run_part(&mut self, part: &Part) -> Executed {
+    pub fn run_part(&mut self, part: &JobPart) -> Executed {
         self.execute_part(part).unwrap_or_else(|error| panic!("{part:?}: {error}"))
     }
 
     /// Executes a part.
-    pub fn execute_part(&mut self, part: &Part) -> Result<Executed> {
+    pub fn execute_part(&mut self, part: &JobPart) -> Result<Executed> {
         self.update("execute", (part,))
     }
 
     /// Executes a part that must trap, and returns the message.
-    pub fn trapped(&mut self, part: &Part) -> String {
+    pub fn trapped(&mut self, part: &JobPart) -> String {
         let arguments = encode_args((part,)).unwrap();
         let execution = self.0.update(CONTROLLER, "execute", &arguments).unwrap();
         execution.outcome.unwrap_err().to_string()
     }
 
     /// Stages a part and runs it in a query.
-    pub fn run_in_query(&self, part: &Part) -> Result<PartCost> {
+    pub fn run_in_query(&self, part: &JobPart) -> Result<PartCost> {
         let mut fork = self.fork();
         fork.call("stage", (part,));
         fork.query("run_query", ())
@@ -328,26 +328,26 @@ where
 }
 
 /// All of an operation of the suite users, with payloads of 100 bytes, in one transaction.
-pub fn users_part(engine: Engine, operation: Operation) -> Part {
+pub fn users_part(engine: Engine, operation: Operation) -> JobPart {
     let count = operation.selection().map_or(1, Selection::rows);
     let task = UsersTask::Operation { operation, transaction: None };
-    Part { count, ..whole(&Users { engine, payload_bytes: 100, task }) }
+    JobPart { count, ..whole(&Users { engine, payload_bytes: 100, task }) }
 }
 
 /// A job of one operation.
-pub fn whole<J: stablebench_protocol::SuiteJob>(job: &J) -> Part {
-    Part { job: Job::new(job), seed: 1, from: 0, count: 1, each: false }
+pub fn whole<J: stablebench_protocol::SuiteJob>(job: &J) -> JobPart {
+    JobPart { job: Job::new(job), seed: 1, from: 0, count: 1, each: false }
 }
 
 /// The same part of the suite users, changed.
-pub fn with_users(part: &Part, change: impl FnOnce(&mut Users)) -> Part {
+pub fn with_users(part: &JobPart, change: impl FnOnce(&mut Users)) -> JobPart {
     let mut users: Users = part.job.decode().unwrap();
     change(&mut users);
-    Part { job: Job::new(&users), ..part.clone() }
+    JobPart { job: Job::new(&users), ..part.clone() }
 }
 
 /// The same part of the suite users in transactions of a size.
-pub fn in_transactions(part: &Part, size: Option<u64>) -> Part {
+pub fn in_transactions(part: &JobPart, size: Option<u64>) -> JobPart {
     with_users(part, |users| {
         if let UsersTask::Operation { transaction, .. } = &mut users.task {
             *transaction = size;

@@ -3,7 +3,7 @@
 use super::canister::{Bench, Which, count, follow, rows};
 use super::sqlite::{configure, taken, works};
 use stablebench_protocol::{
-    Digest, DigestPart, Engine, Error, Inspected, Job, JournalMode, LockingMode, Occupant, Part,
+    Digest, DigestPart, Engine, Error, Inspected, Job, JobPart, JournalMode, LockingMode, Occupant,
     Result, SqliteConfig, Storage, Synchronous, TempStore,
 };
 use stablebench_suite_history::{History, HistoryTask};
@@ -148,11 +148,11 @@ fn the_same_calls_cost_the_same() {
     assert_eq!(both[0], both[1]);
 }
 
-fn part(job: Job, count: u64) -> Part {
-    Part { job, seed: 1, from: 0, count, each: false }
+fn part(job: Job, count: u64) -> JobPart {
+    JobPart { job, seed: 1, from: 0, count, each: false }
 }
 
-fn history(task: HistoryTask) -> Part {
+fn history(task: HistoryTask) -> JobPart {
     let count = if task == HistoryTask::Insert { 100 } else { 1 };
     part(Job::new(&History { rows: 100, task }), count)
 }

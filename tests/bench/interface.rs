@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use stablebench_protocol::{
-    Description, Digest, DigestPart, Engine, Error, Executed, Inspected, Job, Kept, Measurement,
-    Part, PartCost, PhaseCost, Result, Setting, SqliteConfig, SqliteSettings,
+    Description, Digest, DigestPart, Engine, Error, Executed, Inspected, Job, JobPart, KeptPart,
+    Measurement, PartCost, PhaseCost, Result, Setting, SqliteConfig, SqliteSettings,
 };
 use stablebench_replica::{MethodKind, Visibility};
 use stablebench_suite_keys::{KeyKind, Keys, KeysTask, LinkSchema};
@@ -297,7 +297,7 @@ fn queries_are_for_everyone() {
     assert_eq!(results, Ok(None), "what writes reads nothing");
     let settings = Job::new(&Sql::Configure(Vec::new()));
     let kept = ask("kept", encode_args((settings, 0_u64)).unwrap());
-    let kept: Result<Kept> = decode_one(&kept).unwrap();
+    let kept: Result<KeptPart> = decode_one(&kept).unwrap();
     assert_eq!(kept.unwrap().next, None);
     let asked = BTreeSet::from([
         "content",
@@ -377,18 +377,18 @@ fn keys(task: KeysTask) -> Job {
 }
 
 /// A part that creates the tables of the suite keys.
-fn create() -> Part {
-    Part { job: keys(KeysTask::Create), seed: 1, from: 0, count: 1, each: false }
+fn create() -> JobPart {
+    JobPart { job: keys(KeysTask::Create), seed: 1, from: 0, count: 1, each: false }
 }
 
 #[test]
 fn invalid_parts_are_refused() {
     let mut bench = Bench::new();
     for (part, error) in [
-        (Part { count: 0, ..create() }, Error::NoRows),
-        (Part { from: u64::MAX, ..create() }, Error::IdOverflow { largest: u64::MAX }),
+        (JobPart { count: 0, ..create() }, Error::NoRows),
+        (JobPart { from: u64::MAX, ..create() }, Error::IdOverflow { largest: u64::MAX }),
         (
-            Part { count: MAX_EACH + 1, each: true, ..create() },
+            JobPart { count: MAX_EACH + 1, each: true, ..create() },
             Error::TooManyEach { limit: MAX_EACH },
         ),
     ] {
@@ -403,7 +403,7 @@ fn invalid_parts_are_refused() {
 #[test]
 fn a_part_that_fails_leaves_nothing() {
     let mut bench = Bench::new();
-    let users = Part { job: keys(KeysTask::Users), ..create() };
+    let users = JobPart { job: keys(KeysTask::Users), ..create() };
     for part in [&create(), &users] {
         assert_eq!(bench.run_part(part).results, None);
     }
@@ -411,7 +411,7 @@ fn a_part_that_fails_leaves_nothing() {
     let reject = bench.trapped(&users);
     assert!(reject.contains("UNIQUE constraint failed"), "{reject}");
     assert_eq!(inspected(&bench), before);
-    let movies = Part { job: keys(KeysTask::Movies), ..create() };
+    let movies = JobPart { job: keys(KeysTask::Movies), ..create() };
     assert_eq!(bench.run_part(&movies).measurement.rows, 1, "no transaction was left open");
 }
 
@@ -426,7 +426,7 @@ fn a_staged_part_is_the_part() {
     staged.call("stage", (create(),));
     let run: PartCost = staged.update("run", (1_u64,)).unwrap();
     assert_eq!(run.measurement.rows, at_once.run_part(&create()).measurement.rows);
-    let none = Part { count: 0, ..create() };
+    let none = JobPart { count: 0, ..create() };
     assert_eq!(staged.update::<()>("stage", (none,)), Err(Error::NoRows));
 }
 
@@ -436,12 +436,12 @@ fn other_suites_are_refused() {
         let mut bench = Bench::of(which);
         let job = Job { suite: suite.to_owned(), ..create().job };
         let refused = Error::SuiteUnavailable { suite: suite.to_owned() };
-        let part = Part { job, ..create() };
+        let part = JobPart { job, ..create() };
         assert_eq!(bench.execute_part(&part), Err(refused.clone()));
         assert_eq!(bench.query::<Inspected>("inspect", (part.job,)), Err(refused));
     }
     let mut bench = Bench::new();
     let job = Job { work: create().job.work[1..].to_vec(), ..create().job };
-    let refused = bench.execute_part(&Part { job, ..create() });
+    let refused = bench.execute_part(&JobPart { job, ..create() });
     assert!(matches!(&refused, Err(Error::InvalidJob { suite, .. }) if suite == "keys"));
 }

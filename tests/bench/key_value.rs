@@ -2,7 +2,7 @@
 
 use super::canister::Bench;
 use stablebench_protocol::{
-    Digest, Engine, Error, Executed, Inspected, Job, Occupant, Part, Result,
+    Digest, Engine, Error, Executed, Inspected, Job, JobPart, Occupant, Result,
 };
 use stablebench_suite_cuckoo::work::CuckooModel;
 use stablebench_suite_cuckoo::{Cuckoo, CuckooHash, CuckooKeys, CuckooTask, Lookups};
@@ -15,7 +15,7 @@ fn db_bench(engine: Engine, task: DbBenchTask) -> Job {
 
 fn execute(bench: &mut Bench, engine: Engine, task: DbBenchTask, count: u64) -> Result<Executed> {
     let job = db_bench(engine, task);
-    bench.execute_part(&Part { job, seed: 1, from: 0, count, each: false })
+    bench.execute_part(&JobPart { job, seed: 1, from: 0, count, each: false })
 }
 
 const READY: DbBenchTask = DbBenchTask::Ready { fresh: true, sync: false };
@@ -89,12 +89,12 @@ fn cuckoo((engine, first_hash): (Engine, Option<CuckooHash>), task: CuckooTask) 
     Cuckoo { engine, first_hash, keys, buckets, items: ITEMS, task }
 }
 
-fn part(job: Cuckoo, from: u64, count: u64) -> Part {
-    Part { job: Job::new(&job), seed: 5, from, count, each: false }
+fn part(job: Cuckoo, from: u64, count: u64) -> JobPart {
+    JobPart { job: Job::new(&job), seed: 5, from, count, each: false }
 }
 
 /// Does a part in the canister and in the model, which must agree.
-fn both(bench: &mut Bench, model: &mut CuckooModel, part: &Part) {
+fn both(bench: &mut Bench, model: &mut CuckooModel, part: &JobPart) {
     let executed = bench.run_part(part);
     let expected = model.execute(part).unwrap();
     let measured = executed.measurement;

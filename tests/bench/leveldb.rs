@@ -4,8 +4,8 @@ use super::canister::{Bench, Which, count, follow, in_transactions, rows, users_
 use candid::{CandidType, Principal};
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Digest, Engine, Error, Executed, Inspected, Job, Measurement, Occupant, Part, Result, Setting,
-    SqliteConfig, SqliteSettings,
+    Digest, Engine, Error, Executed, Inspected, Job, JobPart, Measurement, Occupant, Result,
+    Setting, SqliteConfig, SqliteSettings,
 };
 use stablebench_suite_db_bench::{DbBench, DbBenchTask, DbBenchWrite};
 use stablebench_suite_users::{Operation, Selection};
@@ -86,7 +86,7 @@ fn it_has_no_other_engine() {
     let none = Err(Error::EngineUnavailable { engine: Engine::SQLITE });
     let config = (SqliteConfig::default(),);
     assert_eq!(bench.update::<SqliteSettings>("configure_sqlite", config), none.clone());
-    let sqlite = Part { job: job(Engine::SQLITE, READY), ..part(READY, 1) };
+    let sqlite = JobPart { job: job(Engine::SQLITE, READY), ..part(READY, 1) };
     assert_eq!(bench.execute_part(&sqlite).map(drop), none.map(drop));
     assert_eq!(bench.describe().stable_pages, 0, "stable memory is unused");
 }
@@ -292,8 +292,8 @@ fn job(engine: Engine, task: DbBenchTask) -> Job {
     Job::new(&DbBench { engine, rowids: false, task })
 }
 
-fn part(task: DbBenchTask, count: u64) -> Part {
-    Part { job: job(LEVELDB, task), seed: 1, from: 0, count, each: true }
+fn part(task: DbBenchTask, count: u64) -> JobPart {
+    JobPart { job: job(LEVELDB, task), seed: 1, from: 0, count, each: true }
 }
 
 fn execute(bench: &mut Bench, task: DbBenchTask, count: u64) -> Executed {
@@ -319,7 +319,7 @@ fn content(bench: &Bench, engine: Engine) -> Digest {
 fn benchmarks_write_the_same_as_in_other_engines() {
     let mut btree = Bench::new();
     for task in [READY, write(1)] {
-        let part = Part { job: job(Engine::BTREE, task), ..part(task, 3_000) };
+        let part = JobPart { job: job(Engine::BTREE, task), ..part(task, 3_000) };
         btree.run_part(&part);
     }
     let expected = content(&btree, Engine::BTREE);

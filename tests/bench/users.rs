@@ -8,8 +8,8 @@ use super::canister::{
 use super::sqlite::MODES;
 use candid::{decode_one, encode_args};
 use stablebench_protocol::{
-    DigestPart, Engine, EngineDescription, Error, Executed, Inspected, JournalMode, Measurement,
-    OperationCost, Part, PartCost, Result, SqliteConfig, SqliteSettings,
+    DigestPart, Engine, EngineDescription, Error, Executed, Inspected, JobPart, JournalMode,
+    Measurement, OperationCost, PartCost, Result, SqliteConfig, SqliteSettings,
 };
 use stablebench_replica::Execution;
 use stablebench_suite_users::work::{Ids, UsersModel};
@@ -205,7 +205,7 @@ fn each_operation_is_a_part_of_the_whole() {
             let whole = once.run_part(&part);
             assert_eq!(whole.each, [], "{case}");
             let mut one_by_one = filled.fork();
-            let one = Part { each: true, ..part.clone() };
+            let one = JobPart { each: true, ..part.clone() };
             let Executed { measurement, each, .. } = one_by_one.run_part(&one);
 
             assert_eq!(each.len() as u64, part.count, "{case}");
@@ -304,10 +304,10 @@ fn parts_that_are_refused_change_nothing() {
         for (part, error) in [
             (insert(list(&[])), Error::NoRows),
             (insert(step(0, 0, 2)), Error::NoStep),
-            (Part { from: 1, ..insert(list(&[5, 15])) }, Error::TooManyRows { limit: 2 }),
+            (JobPart { from: 1, ..insert(list(&[5, 15])) }, Error::TooManyRows { limit: 2 }),
             (in_transactions(&insert(step(5, 10, 1)), Some(0)), Error::EmptyTransaction),
             (
-                Part { each: true, ..insert(step(5, 10, 100_001)) },
+                JobPart { each: true, ..insert(step(5, 10, 100_001)) },
                 Error::TooManyEach { limit: 100_000 },
             ),
             (work(Operation::Scan(0)), Error::NoRows),
@@ -542,7 +542,7 @@ const EMPTY: u64 = 20_000;
 const PER_ROW: u64 = 20;
 
 /// Stages a part and sends the measured message.
-fn run(bench: &mut Bench, part: &Part) -> (PartCost, Execution) {
+fn run(bench: &mut Bench, part: &JobPart) -> (PartCost, Execution) {
     bench.call("stage", (part,));
     send(bench)
 }

@@ -3,7 +3,7 @@
 use super::canister::{Bench, Which, count, follow, in_transactions, rows, users_part};
 use super::sqlite::{configure, taken, works};
 use stablebench_protocol::{
-    Engine, Error, Inspected, Job, JournalMode, LockingMode, Measurement, Occupant, Part,
+    Engine, Error, Inspected, Job, JobPart, JournalMode, LockingMode, Measurement, Occupant,
     PhaseCost, Result, SqliteConfig, Storage, Synchronous, TempStore,
 };
 use stablebench_suite_db_bench::{DbBench, DbBenchTask, DbBenchWrite};
@@ -193,8 +193,8 @@ fn works_after(bench: &mut Bench, there: u64) {
     assert_eq!(bench.digest(Engine::SQLITE, 1_000).rows, there + 5);
 }
 
-fn part(job: Job, count: u64) -> Part {
-    Part { job, seed: 1, from: 0, count, each: false }
+fn part(job: Job, count: u64) -> JobPart {
+    JobPart { job, seed: 1, from: 0, count, each: false }
 }
 
 /// A failure after rows may have changed traps, and the next message finds no change.

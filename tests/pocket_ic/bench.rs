@@ -10,8 +10,8 @@ use candid::{CandidType, Deserialize, Reserved, utils::ArgumentEncoder};
 use candid_parser::utils::CandidSource;
 use serde::de::DeserializeOwned;
 use stablebench_protocol::{
-    Description, Digest, DigestPart, Engine, Error, Executed, Inspected, Job, JournalMode, Kept,
-    Measurement, Part, PartCost, Phase, PhaseCost, Setting, SqliteConfig, SqliteSettings,
+    Description, Digest, DigestPart, Engine, Error, Executed, Inspected, Job, JobPart, JournalMode,
+    KeptPart, Measurement, PartCost, Phase, PhaseCost, Setting, SqliteConfig, SqliteSettings,
 };
 use stablebench_suite_cuckoo::{Cuckoo, CuckooKeys, CuckooTask};
 use stablebench_suite_sql::{Sql, Value};
@@ -85,24 +85,24 @@ impl Calls {
 }
 
 /// Returns a job of the suite cuckoo, which inserts items into a map of its own.
-fn build(items: u64) -> Part {
+fn build(items: u64) -> JobPart {
     let (keys, task) = (CuckooKeys::Sequential, CuckooTask::Build);
     let job = Cuckoo { engine: BTREE, first_hash: None, keys, buckets: 128, items, task };
-    Part { job: Job::new(&job), seed: 1, from: 0, count: items, each: false }
+    JobPart { job: Job::new(&job), seed: 1, from: 0, count: items, each: false }
 }
 
 /// Returns a job of the suite users, whose operations are measured one by one.
-fn users(engine: Engine, operation: Operation) -> Part {
+fn users(engine: Engine, operation: Operation) -> JobPart {
     let count = operation.selection().map_or(1, Selection::rows);
     let task = UsersTask::Operation { operation, transaction: None };
     let job = Job::new(&Users { engine, payload_bytes: 30, task });
-    Part { job, seed: 1, from: 0, count, each: true }
+    JobPart { job, seed: 1, from: 0, count, each: true }
 }
 
 /// Returns a job of the suite vfs in one transaction.
-fn vfs(task: VfsTask, rows: u64) -> Part {
+fn vfs(task: VfsTask, rows: u64) -> JobPart {
     let job = Job::new(&Vfs { transaction: VfsTransaction::Message, copy: true, task });
-    Part { job, seed: 1, from: 0, count: rows, each: false }
+    JobPart { job, seed: 1, from: 0, count: rows, each: false }
 }
 
 pub fn controllers_call_every_method(replica: &dyn Replica) {
@@ -178,7 +178,7 @@ pub fn controllers_call_every_method(replica: &dyn Replica) {
         calls.update("sql", ("SELECT count(*) + ?1 FROM users", vec![Value::Integer(2)]));
     assert_eq!(counted.rows, [[Value::Integer(15)]]);
     let settings = Job::new(&Sql::Configure(Vec::new()));
-    let kept: Kept = calls.query("kept", (settings, 0_u64));
+    let kept: KeptPart = calls.query("kept", (settings, 0_u64));
     assert!(!kept.bytes.is_empty() && kept.next.is_none());
     let all: BTreeSet<String> = methods(true).union(&methods(false)).cloned().collect();
     assert_eq!(calls.called, all);
@@ -234,7 +234,7 @@ pub fn strangers_may_only_query(replica: &dyn Replica) {
     assert_eq!((none.done, none.digest.rows), (true, 0), "nothing was built");
     let inspected: Inspected = bench.query_as(STRANGER, "inspect", (job,)).unwrap();
     assert_eq!(inspected.objects, [], "a map has no SQLite b-trees");
-    let kept: Kept =
+    let kept: KeptPart =
         bench.query_as(STRANGER, "kept", (Job::new(&Sql::Configure(Vec::new())), 0_u64)).unwrap();
     assert!(!kept.bytes.is_empty());
     let queries =

@@ -26,7 +26,7 @@ use btree::{Btree, BtreeRecords};
 use memory::{Virtual, memory, stored_bytes};
 use sqlite::{DATABASE, Sqlite};
 use stablebench_harness::{
-    Canister, Records, STATE_MEMORY, Sql, State, SuiteEntry, crate_versions, is_managed,
+    Canister, Records, STATE_MEMORY, SavedState, Sql, SuiteEntry, crate_versions, is_managed,
 };
 use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription, Storage};
 use stablebench_suite_cuckoo::Cuckoo;
@@ -70,7 +70,7 @@ impl Default for Bench {
         Self {
             btree: None,
             records: None,
-            sqlite: sqlite::restore(&State::default()),
+            sqlite: sqlite::restore(&SavedState::default()),
             points: None,
             mix: Maps::new(|number| memory(MIX + number), stored_bytes),
             floor: Floor::default(),
@@ -153,7 +153,7 @@ impl Canister for Bench {
     fn load(&mut self) {
         self.managed = is_managed();
         let state =
-            if self.managed { State::load(&memory(STATE_MEMORY)) } else { self.floor.load() };
+            if self.managed { SavedState::load(&memory(STATE_MEMORY)) } else { self.floor.load() };
         let state = state.unwrap_or_default();
         self.sqlite = sqlite::restore(&state);
         self.payload = PayloadBytes(state.payload_bytes);

@@ -4,7 +4,7 @@ use crate::memory::memory_bytes;
 use crate::statements::{CACHED, Prepared, sqlite_error};
 use ic_rusqlite::{ConnectionConfig, ffi, with_connection};
 use stablebench_harness::sql::{self, Pragmas, Prepare, Statements, library};
-use stablebench_harness::{Sql, State, phases};
+use stablebench_harness::{SavedState, Sql, phases};
 use stablebench_protocol::{
     JournalMode, LockingMode, Phase, Result, SqliteDescription, Synchronous, TempStore,
 };
@@ -18,7 +18,7 @@ pub const DATABASE: u8 = 120;
 pub type Sqlite = Databases<Connection, Heap>;
 
 /// Restores the databases after an upgrade.
-pub fn restore(state: &State) -> Sqlite {
+pub fn restore(state: &SavedState) -> Sqlite {
     let pragmas = Pragmas::new(state.sqlite_config, DEFAULTS);
     Databases::restore(Connection::new(pragmas), Heap::new(pragmas), state)
 }

@@ -18,7 +18,7 @@ mod statements;
 
 use btree::Btree;
 use sqlite::Sqlite;
-use stablebench_harness::{Canister, State, SuiteEntry, crate_versions, is_managed};
+use stablebench_harness::{Canister, SavedState, SuiteEntry, crate_versions, is_managed};
 use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription};
 use stablebench_suite_builds::{Builds, HEAP};
 use stablebench_suite_users::Users;
@@ -50,7 +50,7 @@ impl Default for Bench {
         Self {
             btree: None,
             heap: HeapMap::default(),
-            sqlite: sqlite::restore(&State::default()),
+            sqlite: sqlite::restore(&SavedState::default()),
             payload: PayloadBytes::default(),
         }
     }

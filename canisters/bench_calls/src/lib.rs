@@ -23,7 +23,7 @@ use stablebench_harness::endpoints::require_controller;
 use stablebench_harness::{crate_versions, heap_pages, measure as measure_now, stable_pages};
 use stablebench_protocol::{
     DEFAULT_PAYLOAD_BYTES, Description, Digest, DigestPart, Engine, Error, Executed, Inspected,
-    Job, Measurement, Occupant, Part, PartCost, Result,
+    Job, JobPart, Measurement, Occupant, PartCost, Result,
 };
 use stablebench_suite_calls::work::{self as model, Reply};
 use stablebench_suite_calls::{CallOptions, CallSize, Calls};
@@ -54,7 +54,7 @@ struct HeapState {
 /// A part of a job, with the argument of its calls.
 struct StagedPart {
     job: Calls,
-    part: Part,
+    part: JobPart,
     argument: Vec<u8>,
     callee: Option<Principal>,
 }
@@ -80,7 +80,7 @@ fn admit(call_id: Option<u64>) -> Result<()> {
     })
 }
 
-fn prepare(part: &Part) -> Result<StagedPart> {
+fn prepare(part: &JobPart) -> Result<StagedPart> {
     let job: Calls = part.job.decode()?;
     if part.count == 0 {
         return Err(Error::NoRows);
@@ -229,7 +229,7 @@ async fn run_staged(staged: Option<StagedPart>) -> Result<PartCost> {
 }
 
 #[ic_cdk::update]
-fn stage(part: Part) -> Result<()> {
+fn stage(part: JobPart) -> Result<()> {
     require_controller()?;
     let staged = prepare(&part)?;
     with(|state| state.staged = Some(staged));
@@ -269,12 +269,12 @@ async fn run_composite_query() -> Result<PartCost> {
 }
 
 #[ic_cdk::query]
-fn results(part: Part) -> Result<Option<Digest>> {
+fn results(part: JobPart) -> Result<Option<Digest>> {
     prepare(&part).map(|_| None)
 }
 
 #[ic_cdk::update]
-async fn execute(part: Part, call_id: Option<u64>) -> Result<Executed> {
+async fn execute(part: JobPart, call_id: Option<u64>) -> Result<Executed> {
     admit(call_id)?;
     let PartCost { measurement, each } = execute_part(&prepare(&part)?).await?;
     Ok(Executed { measurement, each, results: None })

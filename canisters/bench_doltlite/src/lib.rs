@@ -15,7 +15,7 @@ mod statements;
 
 use sqlite::{Sqlite, memory};
 use stablebench_harness::{
-    Canister, STATE_MEMORY, Sql, State, SuiteEntry, crate_versions, is_managed,
+    Canister, STATE_MEMORY, SavedState, Sql, SuiteEntry, crate_versions, is_managed,
 };
 use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription, Storage};
 use stablebench_suite_cuckoo::Cuckoo;
@@ -46,7 +46,7 @@ struct Bench {
 impl Default for Bench {
     fn default() -> Self {
         Self {
-            sqlite: sqlite::restore(&State::default()),
+            sqlite: sqlite::restore(&SavedState::default()),
             managed: false,
             payload: PayloadBytes::default(),
         }
@@ -117,7 +117,7 @@ impl Canister for Bench {
 
     fn load(&mut self) {
         self.managed = is_managed();
-        let saved = self.managed.then(|| State::load(&memory(STATE_MEMORY)));
+        let saved = self.managed.then(|| SavedState::load(&memory(STATE_MEMORY)));
         let state = saved.flatten().unwrap_or_default();
         self.sqlite = sqlite::restore(&state);
         self.payload = PayloadBytes(state.payload_bytes);

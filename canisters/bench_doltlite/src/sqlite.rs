@@ -24,7 +24,7 @@ use ic_stable_structures::memory_manager::{MemoryId, MemoryManager, VirtualMemor
 use ic_stable_structures::{DefaultMemoryImpl, Memory};
 use libz_sys as _;
 use stablebench_harness::sql::{self, Pragmas, Prepare, Statements, library};
-use stablebench_harness::{Sql, State, phases};
+use stablebench_harness::{SavedState, Sql, phases};
 use stablebench_protocol::{
     Error, JournalMode, Keyword, LockingMode, Phase, Result, SqliteDescription, Storage,
     Synchronous, TempStore,
@@ -42,7 +42,7 @@ use std::os::fd::FromRawFd;
 pub type Sqlite = Databases<Connection, Connection>;
 
 /// Restores the databases after an upgrade.
-pub fn restore(state: &State) -> Sqlite {
+pub fn restore(state: &SavedState) -> Sqlite {
     let pragmas = Pragmas::new(state.sqlite_config, DEFAULTS);
     let [stable, heap] =
         [Storage::Stable, Storage::Heap].map(|storage| Connection::new(storage, pragmas));

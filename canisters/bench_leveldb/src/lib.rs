@@ -17,7 +17,7 @@ use engine::{Leveldb, Users, Virtual, error};
 use ic_stable_structures::DefaultMemoryImpl;
 use ic_stable_structures::memory_manager::{MemoryId, MemoryManager};
 use stablebench_harness::{
-    Canister, Records, STATE_MEMORY, State, SuiteEntry, crate_versions, is_managed,
+    Canister, Records, STATE_MEMORY, SavedState, SuiteEntry, crate_versions, is_managed,
 };
 use stablebench_leveldb::Disk;
 use stablebench_protocol::{CrateVersion, Error, Occupant};
@@ -107,11 +107,12 @@ impl Canister for Bench {
         if let Some(records) = &mut self.records {
             records.close()?;
         }
-        State { payload_bytes: self.payload.0, ..State::default() }.save(&memory(STATE_MEMORY))
+        SavedState { payload_bytes: self.payload.0, ..SavedState::default() }
+            .save(&memory(STATE_MEMORY))
     }
 
     fn load(&mut self) {
-        let saved = is_managed().then(|| State::load(&memory(STATE_MEMORY)));
+        let saved = is_managed().then(|| SavedState::load(&memory(STATE_MEMORY)));
         self.payload = PayloadBytes(saved.flatten().unwrap_or_default().payload_bytes);
     }
 }

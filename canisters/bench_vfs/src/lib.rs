@@ -28,7 +28,7 @@ use ic_stable_structures::memory_manager::VirtualMemory;
 use ic_stable_structures::{DefaultMemoryImpl, memory_manager};
 use sqlite::{LibraryConnection, Sqlite};
 use stablebench_harness::{
-    Canister, STATE_MEMORY, Sql, State, SuiteEntry, crate_versions, is_managed,
+    Canister, STATE_MEMORY, SavedState, Sql, SuiteEntry, crate_versions, is_managed,
 };
 use stablebench_protocol::{CrateVersion, Error, Occupant, SqliteDescription, Storage};
 use stablebench_suite_cuckoo::Cuckoo;
@@ -63,7 +63,7 @@ struct Bench {
 
 impl Default for Bench {
     fn default() -> Self {
-        Self { sqlite: sqlite::restore(&State::default()), payload: PayloadBytes::default() }
+        Self { sqlite: sqlite::restore(&SavedState::default()), payload: PayloadBytes::default() }
     }
 }
 
@@ -136,7 +136,7 @@ impl Canister for Bench {
     }
 
     fn load(&mut self) {
-        let saved = is_managed().then(|| State::load(&state_memory()));
+        let saved = is_managed().then(|| SavedState::load(&state_memory()));
         let state = saved.flatten().unwrap_or_default();
         self.sqlite = sqlite::restore(&state);
         self.payload = PayloadBytes(state.payload_bytes);

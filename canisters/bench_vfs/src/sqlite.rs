@@ -17,7 +17,7 @@ use ic_sqlite_vfs::db::statement::Statement;
 use ic_sqlite_vfs::db::{self, Null, TextLen, ToSql};
 use ic_sqlite_vfs::{DbError, DbHandle};
 use stablebench_harness::sql::{self, Pragmas, Prepare, Row, Statements, library};
-use stablebench_harness::{Sql, State, phases};
+use stablebench_harness::{SavedState, Sql, phases};
 use stablebench_protocol::{
     Error, JournalMode, LockingMode, Phase, Result, SqliteDescription, SqliteSettings, Synchronous,
     TempStore,
@@ -48,7 +48,7 @@ mod ffi {
 pub type Sqlite = UsersTable<Connection>;
 
 /// Restores the database after an upgrade.
-pub fn restore(state: &State) -> Sqlite {
+pub fn restore(state: &SavedState) -> Sqlite {
     let pragmas = Pragmas::new(state.sqlite_config, DEFAULTS);
     UsersTable::restore(Connection::new(pragmas), state)
 }

@@ -105,7 +105,7 @@ pub fn crate_versions(exported: &str) -> Vec<CrateVersion> {
 
 /// The settings of a canister.
 #[derive(CandidType, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct SavedState {
     /// The payload of rows that methods called by hand write, in bytes.
     pub payload_bytes: u32,
     /// The settings that SQLite's connection is opened with.
@@ -114,7 +114,7 @@ pub struct State {
     pub sqlite_created: bool,
 }
 
-impl Default for State {
+impl Default for SavedState {
     fn default() -> Self {
         Self {
             payload_bytes: DEFAULT_PAYLOAD_BYTES,
@@ -124,7 +124,7 @@ impl Default for State {
     }
 }
 
-impl State {
+impl SavedState {
     /// Encodes the state.
     pub fn encode(&self) -> Vec<u8> {
         // Encoding a derived type cannot fail.
@@ -179,17 +179,17 @@ mod tests {
 
     #[test]
     fn a_state_survives_its_encoding() {
-        let state = State { payload_bytes: 7, sqlite_created: true, ..State::default() };
-        assert_eq!(State::decode(&state.encode()), Some(state));
-        assert_eq!(State::decode(b""), None);
+        let state = SavedState { payload_bytes: 7, sqlite_created: true, ..SavedState::default() };
+        assert_eq!(SavedState::decode(&state.encode()), Some(state));
+        assert_eq!(SavedState::decode(b""), None);
     }
 
     #[test]
     fn a_state_survives_in_a_memory() {
         let memory = ic_stable_structures::VectorMemory::default();
-        assert_eq!(State::load(&memory), None);
-        let state = State { payload_bytes: 7, ..State::default() };
+        assert_eq!(SavedState::load(&memory), None);
+        let state = SavedState { payload_bytes: 7, ..SavedState::default() };
         state.save(&memory).unwrap();
-        assert_eq!(State::load(&memory), Some(state));
+        assert_eq!(SavedState::load(&memory), Some(state));
     }
 }

@@ -44,7 +44,7 @@ pub fn require_controller() -> Result<()> {
 macro_rules! canister {
     ($canister:ty, $candid:expr) => {
         use stablebench_protocol::{
-            Description, Digest, DigestPart, Executed, Inspected, Job, Kept, Part, PartCost, PhaseCost,
+            Description, Digest, DigestPart, Executed, Inspected, Job, KeptPart, JobPart, PartCost, PhaseCost,
             Result, Setting,
         };
 
@@ -78,7 +78,7 @@ macro_rules! canister {
         }
 
         #[ic_cdk::update]
-        fn stage(part: Part) -> Result<()> {
+        fn stage(part: JobPart) -> Result<()> {
             controlled(|host| host.stage(&part))
         }
 
@@ -110,17 +110,17 @@ macro_rules! canister {
         }
 
         #[ic_cdk::query]
-        fn results(part: Part) -> Result<Option<Digest>> {
+        fn results(part: JobPart) -> Result<Option<Digest>> {
             HOST.with_borrow_mut(|host| host.results(&part))
         }
 
         #[ic_cdk::update]
-        fn execute(part: Part, call_id: Option<u64>) -> Result<Executed> {
+        fn execute(part: JobPart, call_id: Option<u64>) -> Result<Executed> {
             once(call_id, |host| host.execute(&part))
         }
 
         #[ic_cdk::update]
-        fn phases(part: Part, call_id: Option<u64>) -> Result<Vec<PhaseCost>> {
+        fn phases(part: JobPart, call_id: Option<u64>) -> Result<Vec<PhaseCost>> {
             once(call_id, |host| host.phases(&part))
         }
 
@@ -135,7 +135,7 @@ macro_rules! canister {
         }
 
         #[ic_cdk::query]
-        fn kept(job: Job, position: u64) -> Result<Kept> {
+        fn kept(job: Job, position: u64) -> Result<KeptPart> {
             HOST.with_borrow_mut(|host| host.kept(&job, position))
         }
 

@@ -12,7 +12,7 @@
 
 use crate::{Canister, Staged, SuiteEntry, measure};
 use stablebench_protocol::{
-    Description, Digest, DigestPart, Error, Executed, Inspected, Job, Kept, Part, PartCost,
+    Description, Digest, DigestPart, Error, Executed, Inspected, Job, JobPart, KeptPart, PartCost,
     PhaseCost, Result, Setting,
 };
 use stablebench_workload::Amount;
@@ -71,7 +71,7 @@ impl<C: Canister> Host<C> {
     /// # Errors
     ///
     /// If the arguments are invalid.
-    pub fn stage(&mut self, part: &Part) -> Result<()> {
+    pub fn stage(&mut self, part: &JobPart) -> Result<()> {
         let staged = SuiteEntry::find(C::SUITES, &part.job)?.stage(part)?;
         self.ran = None;
         self.staged = Some(staged);
@@ -111,7 +111,7 @@ impl<C: Canister> Host<C> {
     /// # Errors
     ///
     /// If the canister cannot do it, or the engine fails before anything has changed.
-    pub fn execute(&mut self, part: &Part) -> Result<Executed> {
+    pub fn execute(&mut self, part: &JobPart) -> Result<Executed> {
         let staged = SuiteEntry::find(C::SUITES, &part.job)?.stage(part)?;
         let PartCost { measurement, each } = (staged.run)(&mut self.canister)?;
         Ok(Executed { measurement, each, results: self.results(part)? })
@@ -122,7 +122,7 @@ impl<C: Canister> Host<C> {
     /// # Errors
     ///
     /// If the canister cannot do it.
-    pub fn results(&mut self, part: &Part) -> Result<Option<Digest>> {
+    pub fn results(&mut self, part: &JobPart) -> Result<Option<Digest>> {
         SuiteEntry::find(C::SUITES, &part.job)?.results(&mut self.canister, part)
     }
 
@@ -131,7 +131,7 @@ impl<C: Canister> Host<C> {
     /// # Errors
     ///
     /// If the suite does not support it, or those of [`execute`](Self::execute).
-    pub fn phases(&mut self, part: &Part) -> Result<Vec<PhaseCost>> {
+    pub fn phases(&mut self, part: &JobPart) -> Result<Vec<PhaseCost>> {
         SuiteEntry::find(C::SUITES, &part.job)?.phases(&mut self.canister, part)
     }
 
@@ -164,7 +164,7 @@ impl<C: Canister> Host<C> {
     /// # Errors
     ///
     /// If the suite keeps nothing, or the canister cannot do it.
-    pub fn kept(&mut self, job: &Job, position: u64) -> Result<Kept> {
+    pub fn kept(&mut self, job: &Job, position: u64) -> Result<KeptPart> {
         SuiteEntry::find(C::SUITES, job)?.kept(&mut self.canister, job, position)
     }
 

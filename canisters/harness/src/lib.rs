@@ -25,7 +25,7 @@ mod records;
 pub mod sql;
 mod suite;
 
-pub use canister::{Canister, STATE_MEMORY, State, crate_versions, description, is_managed};
+pub use canister::{Canister, STATE_MEMORY, SavedState, crate_versions, description, is_managed};
 pub use host::Host;
 pub use measure::{heap_pages, instructions, measure, measure_step, phases, stable_pages, trap};
 pub use records::{Records, VisitRecord};

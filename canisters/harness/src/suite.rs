@@ -2,8 +2,8 @@
 
 use crate::instructions;
 use stablebench_protocol::{
-    Digest, DigestPart, Engine, Error, Inspected, Job, Kept, Part, PartCost, PhaseCost, Result,
-    SuiteJob,
+    Digest, DigestPart, Engine, Error, Inspected, Job, JobPart, KeptPart, PartCost, PhaseCost,
+    Result, SuiteJob,
 };
 use stablebench_workload::ContentDigest;
 
@@ -50,21 +50,21 @@ pub trait Suite<C>: SuiteJob {
     /// # Errors
     ///
     /// If no canister could do it.
-    fn stage(self, part: &Part) -> Result<Staged<C>>;
+    fn stage(self, part: &JobPart) -> Result<Staged<C>>;
 
     /// Returns the digest of what a part of the job reads; nothing if it writes.
     ///
     /// # Errors
     ///
     /// If the canister cannot do it.
-    fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>>;
+    fn results(&self, canister: &mut C, part: &JobPart) -> Result<Option<Digest>>;
 
     /// Does a part of the job and returns where its instructions go.
     ///
     /// # Errors
     ///
     /// If the suite does not support it, or the canister cannot do it.
-    fn phases(&self, _: &mut C, _: &Part) -> Result<Vec<PhaseCost>> {
+    fn phases(&self, _: &mut C, _: &JobPart) -> Result<Vec<PhaseCost>> {
         let operation = format!("report phases for the suite {}", Self::SUITE);
         Err(Error::Unsupported { engine: Engine::SQLITE, operation })
     }
@@ -96,7 +96,7 @@ pub trait Suite<C>: SuiteJob {
     /// # Errors
     ///
     /// If the suite keeps nothing, or the canister cannot do it.
-    fn kept(&self, _: &mut C, _position: u64) -> Result<Kept> {
+    fn kept(&self, _: &mut C, _position: u64) -> Result<KeptPart> {
         let operation = format!("keep answers for the suite {}", Self::SUITE);
         Err(Error::Unsupported { engine: Engine::SQLITE, operation })
     }
@@ -107,12 +107,12 @@ type Content<C> = fn(&mut C, &Job, u64, u64, &mut ContentDigest) -> Result<Optio
 /// A suite of a canister: its name, and its functions for jobs that are not decoded yet.
 pub struct SuiteEntry<C> {
     name: &'static str,
-    stage: fn(&Part) -> Result<Staged<C>>,
-    results: fn(&mut C, &Part) -> Result<Option<Digest>>,
-    phases: fn(&mut C, &Part) -> Result<Vec<PhaseCost>>,
+    stage: fn(&JobPart) -> Result<Staged<C>>,
+    results: fn(&mut C, &JobPart) -> Result<Option<Digest>>,
+    phases: fn(&mut C, &JobPart) -> Result<Vec<PhaseCost>>,
     content: Content<C>,
     inspect: fn(&mut C, &Job) -> Result<Inspected>,
-    kept: fn(&mut C, &Job, u64) -> Result<Kept>,
+    kept: fn(&mut C, &Job, u64) -> Result<KeptPart>,
 }
 
 impl<C> SuiteEntry<C> {
@@ -146,7 +146,7 @@ impl<C> SuiteEntry<C> {
     /// # Errors
     ///
     /// If no canister could do it.
-    pub fn stage(&self, part: &Part) -> Result<Staged<C>> {
+    pub fn stage(&self, part: &JobPart) -> Result<Staged<C>> {
         check(part)?;
         (self.stage)(part)
     }
@@ -156,7 +156,7 @@ impl<C> SuiteEntry<C> {
     /// # Errors
     ///
     /// If the canister cannot do it.
-    pub fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
+    pub fn results(&self, canister: &mut C, part: &JobPart) -> Result<Option<Digest>> {
         check(part)?;
         (self.results)(canister, part)
     }
@@ -166,7 +166,7 @@ impl<C> SuiteEntry<C> {
     /// # Errors
     ///
     /// If the canister cannot do it.
-    pub fn phases(&self, canister: &mut C, part: &Part) -> Result<Vec<PhaseCost>> {
+    pub fn phases(&self, canister: &mut C, part: &JobPart) -> Result<Vec<PhaseCost>> {
         check(part)?;
         (self.phases)(canister, part)
     }
@@ -213,13 +213,13 @@ impl<C> SuiteEntry<C> {
     /// # Errors
     ///
     /// If the suite keeps nothing, or the canister cannot do it.
-    pub fn kept(&self, canister: &mut C, job: &Job, position: u64) -> Result<Kept> {
+    pub fn kept(&self, canister: &mut C, job: &Job, position: u64) -> Result<KeptPart> {
         (self.kept)(canister, job, position)
     }
 }
 
 /// Refuses parts without operations, past the last number, or with too many measured one by one.
-fn check(part: &Part) -> Result<()> {
+fn check(part: &JobPart) -> Result<()> {
     if part.count == 0 {
         return Err(Error::NoRows);
     }

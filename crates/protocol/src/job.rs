@@ -46,7 +46,7 @@ impl Job {
 
 /// The part of a job that one message does.
 #[derive(CandidType, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct JobPart {
     /// The whole job.
     pub job: Job,
     /// The source of all random choices.
@@ -181,7 +181,7 @@ pub struct Executed {
 
 /// The answer of the method `kept`: a part of what a suite keeps for its caller.
 #[derive(CandidType, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptPart {
     /// Candid of the suite's own type, or bytes of a file.
     #[serde(with = "serde_bytes")]
     pub bytes: Vec<u8>,
@@ -189,7 +189,7 @@ pub struct Kept {
     pub next: Option<u64>,
 }
 
-impl Kept {
+impl KeptPart {
     /// A part in Candid.
     pub fn encoded(value: &impl CandidType, next: Option<u64>) -> Self {
         #[expect(clippy::expect_used, reason = "the type table of a derived type is valid")]

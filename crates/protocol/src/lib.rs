@@ -19,8 +19,8 @@ pub use engine::{
     TempStore,
 };
 pub use job::{
-    Digest, DigestPart, Executed, Inspected, Job, Kept, Measurement, OperationCost, Part, PartCost,
-    Phase, PhaseCost, StoredObject, SuiteJob,
+    Digest, DigestPart, Executed, Inspected, Job, JobPart, KeptPart, Measurement, OperationCost,
+    PartCost, Phase, PhaseCost, StoredObject, SuiteJob,
 };
 
 use candid::CandidType;

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use anyhow::Result;
-use stablebench_protocol::{self as protocol, Digest, Part, PhaseCost, SuiteJob};
+use stablebench_protocol::{self as protocol, Digest, JobPart, PhaseCost, SuiteJob};
 
 use crate::cost::PageCosts;
 
@@ -52,10 +52,10 @@ pub trait Work: fmt::Debug + Send + Sync {
 pub trait Chosen {
     /// Returns the part that one message executes. If `each` is true, each operation is measured as
     /// well.
-    fn part(&self, from: u64, count: u64, each: bool) -> Part;
+    fn part(&self, from: u64, count: u64, each: bool) -> JobPart;
 
     /// Returns the part with all operations.
-    fn whole(&self) -> Part;
+    fn whole(&self) -> JobPart;
 
     /// Returns a short job on the same tables.
     fn tables(&self) -> protocol::Job;
@@ -91,7 +91,7 @@ pub trait Chosen {
 
     /// Returns what the message from this operation on does, piece by piece, each with its place in the
     /// user's files; none if it comes from none.
-    fn pieces(&self, _from: u64) -> Vec<(String, Part)> {
+    fn pieces(&self, _from: u64) -> Vec<(String, JobPart)> {
         Vec::new()
     }
 }
@@ -140,11 +140,11 @@ impl Work for Fixed {
 }
 
 impl Chosen for Seeded {
-    fn part(&self, from: u64, count: u64, each: bool) -> Part {
-        Part { job: self.job.clone(), seed: self.seed, from, count, each }
+    fn part(&self, from: u64, count: u64, each: bool) -> JobPart {
+        JobPart { job: self.job.clone(), seed: self.seed, from, count, each }
     }
 
-    fn whole(&self) -> Part {
+    fn whole(&self) -> JobPart {
         self.part(0, self.operations, false)
     }
 

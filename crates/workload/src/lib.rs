@@ -17,7 +17,7 @@ pub mod sql;
 pub use digest::ContentDigest;
 pub use random::Rng;
 
-use stablebench_protocol::{Digest, Job, Part, Result};
+use stablebench_protocol::{Digest, Job, JobPart, Result};
 use std::ops::AddAssign;
 
 /// The size of the work of an operation.
@@ -65,14 +65,14 @@ pub trait Model: Send {
     /// # Errors
     ///
     /// If the job is invalid, such as one that inserts a row twice; then nothing changes.
-    fn execute(&mut self, part: &Part) -> Result<Expected>;
+    fn execute(&mut self, part: &JobPart) -> Result<Expected>;
 
     /// The digest of all rows.
     fn content(&self) -> Digest;
 
     /// The rows around those that the last part, `part`, has written. They show damage near those
     /// without reading all others. Nothing if the model cannot tell where an engine has them.
-    fn neighbours(&self, _part: &Part) -> Option<Neighbours> {
+    fn neighbours(&self, _part: &JobPart) -> Option<Neighbours> {
         None
     }
 

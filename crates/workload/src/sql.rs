@@ -35,7 +35,7 @@ pub enum ValueRef<'a> {
 
 /// One execution of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct StatementCall {
     /// The index of the statement in the script.
     pub statement: usize,
     /// Its parameters.
@@ -48,7 +48,7 @@ pub struct Script {
     /// The text of each statement, with `?` for parameters.
     pub statements: Vec<String>,
     /// The calls of each operation.
-    pub operations: Vec<Vec<Call>>,
+    pub operations: Vec<Vec<StatementCall>>,
     /// The operations of one transaction.
     pub transaction: Transaction,
     /// True if rows are changed.

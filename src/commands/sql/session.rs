@@ -1,7 +1,7 @@
 //! A database in a canister, and statements on it.
 
 use anyhow::{Context, Result, bail};
-use stablebench_protocol::{Job, Part, Setting};
+use stablebench_protocol::{Job, JobPart, Setting};
 use stablebench_replica::subnet::Halt;
 use stablebench_suite::engines::{Configuration, has_sql};
 use stablebench_suite_sql::script::{checksum, pages_of, part, parts};
@@ -330,7 +330,7 @@ fn answer(canister: &mut dyn Messages, statement: &Bound, keep: u64) -> Result<A
 }
 
 fn work(canister: &mut dyn Messages, job: &Sql) -> Result<(Readings, Cost)> {
-    let part = Part { job: Job::new(job), seed: 0, from: 0, count: 1, each: false };
+    let part = JobPart { job: Job::new(job), seed: 0, from: 0, count: 1, each: false };
     let search = stablebench_suite::plan::Search::Update;
     let done = wire::execute_unread(canister, &part, search).map_err(explained)?;
     Ok((done.receipt.readings, done.receipt.cost))

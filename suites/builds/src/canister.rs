@@ -7,12 +7,12 @@ use crate::work::{
     to_cbor,
 };
 use stablebench_harness::{Canister, Staged, Suite, measure};
-use stablebench_protocol::{Digest, Inspected, Part, Result};
+use stablebench_protocol::{Digest, Inspected, JobPart, Result};
 use stablebench_workload::{Amount, ContentDigest};
 use std::hint::black_box;
 
 impl<C: Canister> Suite<C> for Builds {
-    fn stage(self, part: &Part) -> Result<Staged<C>> {
+    fn stage(self, part: &JobPart) -> Result<Staged<C>> {
         check(self, part)?;
         let count = part.count;
         Ok(match self {
@@ -40,7 +40,7 @@ impl<C: Canister> Suite<C> for Builds {
         })
     }
 
-    fn results(&self, _: &mut C, part: &Part) -> Result<Option<Digest>> {
+    fn results(&self, _: &mut C, part: &JobPart) -> Result<Option<Digest>> {
         check(*self, part)?;
         Ok(Some(match *self {
             Self::Candid(values) => {

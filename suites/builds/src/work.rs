@@ -6,7 +6,7 @@ use candid::{CandidType, Principal};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use sha2::{Digest as _, Sha256};
-use stablebench_protocol::{Digest, Engine, Error, Part, Result};
+use stablebench_protocol::{Digest, Engine, Error, JobPart, Result};
 use stablebench_workload::{ContentDigest, Expected, Model, Rng};
 use std::fmt::Display;
 
@@ -18,7 +18,7 @@ pub const MAX_SIZE: u32 = 1 << 20;
 /// # Errors
 ///
 /// If an operation is larger than [`MAX_SIZE`].
-pub fn check(job: Builds, part: &Part) -> Result<()> {
+pub fn check(job: Builds, part: &JobPart) -> Result<()> {
     if job.size() > MAX_SIZE {
         return Err(Error::TooManyRows { limit: MAX_SIZE.into() });
     }
@@ -189,7 +189,7 @@ pub fn digest_of_hash(hash: &[u8; 32]) -> Digest {
 pub struct BuildsModel;
 
 impl Model for BuildsModel {
-    fn execute(&mut self, part: &Part) -> Result<Expected> {
+    fn execute(&mut self, part: &JobPart) -> Result<Expected> {
         let job: Builds = part.job.decode()?;
         check(job, part)?;
         let (values, bytes, results) = match job {
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     fn expected(job: Builds, count: u64) -> Result<Expected> {
-        BuildsModel.execute(&Part { job: Job::new(&job), seed: 7, from: 0, count, each: false })
+        BuildsModel.execute(&JobPart { job: Job::new(&job), seed: 7, from: 0, count, each: false })
     }
 
     #[test]

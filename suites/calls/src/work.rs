@@ -11,7 +11,7 @@
 //! The rows that a model checks are the replies to the calls of the last message, without the
 //! instructions, and the rows of the map on the heap.
 
-use stablebench_protocol::{Digest, Error, MAX_PAYLOAD_BYTES, Part, Result};
+use stablebench_protocol::{Digest, Error, JobPart, MAX_PAYLOAD_BYTES, Result};
 use stablebench_workload::{ContentDigest, Expected, Model};
 
 use crate::job::{CallOptions, CallSize, Callee, Calls};
@@ -102,7 +102,7 @@ pub fn text(id: u64, bytes: u32) -> String {
 /// # Errors
 ///
 /// If it has more calls, or larger ones, than there can be.
-pub fn check(job: &Calls, part: &Part) -> Result<()> {
+pub fn check(job: &Calls, part: &JobPart) -> Result<()> {
     match *job {
         Calls::Call(CallOptions { size, parallel, .. }) => {
             if carried(size) > u64::from(MAX_CALL_BYTES) {
@@ -132,7 +132,7 @@ pub struct CallsModel {
 }
 
 impl Model for CallsModel {
-    fn execute(&mut self, part: &Part) -> Result<Expected> {
+    fn execute(&mut self, part: &JobPart) -> Result<Expected> {
         let job: Calls = part.job.decode()?;
         check(&job, part)?;
         let mut expected = Expected::default();
@@ -185,8 +185,8 @@ mod tests {
     use super::*;
     use crate::job::CallTo;
 
-    fn part(job: &Calls, count: u64) -> Part {
-        Part { job: Job::new(job), seed: 1, from: 0, count, each: false }
+    fn part(job: &Calls, count: u64) -> JobPart {
+        JobPart { job: Job::new(job), seed: 1, from: 0, count, each: false }
     }
 
     fn call(size: CallSize) -> Calls {

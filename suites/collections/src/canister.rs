@@ -5,7 +5,7 @@ use std::hint::black_box;
 use crate::job::{Collections, CollectionsTask};
 use crate::work::{VALUE_BYTES, check, keys};
 use stablebench_harness::{Canister, Staged, Suite, measure};
-use stablebench_protocol::{Digest, Inspected, Part, Result};
+use stablebench_protocol::{Digest, Inspected, JobPart, Result};
 use stablebench_workload::{Amount, ContentDigest};
 
 /// A map from numbers to numbers.
@@ -44,7 +44,7 @@ pub trait HasMap: Canister {
 }
 
 impl<C: HasMap> Suite<C> for Collections {
-    fn stage(self, part: &Part) -> Result<Staged<C>> {
+    fn stage(self, part: &JobPart) -> Result<Staged<C>> {
         check(&self, part)?;
         let (from, count) = (part.from, part.count);
         Ok(Staged::new(self.task.writes(), move |canister: &mut C| {
@@ -57,7 +57,7 @@ impl<C: HasMap> Suite<C> for Collections {
         }))
     }
 
-    fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
+    fn results(&self, canister: &mut C, part: &JobPart) -> Result<Option<Digest>> {
         check(self, part)?;
         if self.task.writes() {
             return Ok(None);

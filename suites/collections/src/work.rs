@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use stablebench_protocol::{Digest, Error, Part, Result};
+use stablebench_protocol::{Digest, Error, JobPart, Result};
 use stablebench_workload::{ContentDigest, Expected, Model};
 
 use crate::job::{Collections, CollectionsTask};
@@ -29,7 +29,7 @@ pub fn keys(task: CollectionsTask, skipped: u64) -> Keys {
 /// # Errors
 ///
 /// If it has no operations or too many, or each of them is to be measured.
-pub fn check(job: &Collections, part: &Part) -> Result<()> {
+pub fn check(job: &Collections, part: &JobPart) -> Result<()> {
     if part.count == 0 {
         return Err(Error::NoRows);
     }
@@ -107,7 +107,7 @@ impl CollectionsModel {
 }
 
 impl Model for CollectionsModel {
-    fn execute(&mut self, part: &Part) -> Result<Expected> {
+    fn execute(&mut self, part: &JobPart) -> Result<Expected> {
         let job: Collections = part.job.decode()?;
         check(&job, part)?;
         let keys = keys(job.task, part.from).take(part.count as usize);
@@ -145,9 +145,9 @@ mod tests {
 
     use super::*;
 
-    fn part(task: CollectionsTask, from: u64, count: u64) -> Part {
+    fn part(task: CollectionsTask, from: u64, count: u64) -> JobPart {
         let job = Collections { engine: Engine::BTREE, entries: 1_000, task };
-        Part { job: Job::new(&job), seed: 7, from, count, each: false }
+        JobPart { job: Job::new(&job), seed: 7, from, count, each: false }
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
             let job = Job::new(&job);
             check(
                 &Collections { engine: Engine::BTREE, ..job.decode().unwrap() },
-                &Part { job, seed: 1, from, count, each },
+                &JobPart { job, seed: 1, from, count, each },
             )
         };
         assert_eq!(part(0, MAX_COUNT, false), Ok(()));

@@ -2,14 +2,15 @@
 
 use crate::job::{Cuckoo, CuckooTask, Lookups};
 use crate::work::{CREATE, ITEM_BYTES, add_found, add_item, keys, script, value};
-use stablebench_harness::sql::{self, MeasuredScript, Table};
+use stablebench_harness::sql::{self, ContentTable, MeasuredScript};
 use stablebench_harness::{Canister, MAX_MESSAGE_ROWS, Records, Staged, Suite, measure, trap};
-use stablebench_protocol::{Digest, Engine, Error, Inspected, Part, PartCost, Result, Storage};
+use stablebench_protocol::{Digest, Engine, Error, Inspected, JobPart, PartCost, Result, Storage};
 use stablebench_workload::{Amount, ContentDigest};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
-const TABLE: Table<'static> = Table { name: "cuckoo", columns: "id, value", order: "id" };
+const TABLE: ContentTable<'static> =
+    ContentTable { name: "cuckoo", columns: "id, value", order: "id" };
 
 /// A canister with engines of items.
 pub trait PointEngines: Canister {
@@ -104,7 +105,7 @@ pub fn require_single(engine: Engine, lookups: Lookups) -> Result<()> {
 }
 
 impl<C: PointEngines> Suite<C> for Cuckoo {
-    fn stage(self, part: &Part) -> Result<Staged<C>> {
+    fn stage(self, part: &JobPart) -> Result<Staged<C>> {
         if part.count > MAX_MESSAGE_ROWS {
             return Err(Error::TooManyRows { limit: MAX_MESSAGE_ROWS });
         }
@@ -132,7 +133,7 @@ impl<C: PointEngines> Suite<C> for Cuckoo {
         })
     }
 
-    fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
+    fn results(&self, canister: &mut C, part: &JobPart) -> Result<Option<Digest>> {
         if self.task == CuckooTask::Build {
             return Ok(None);
         }
@@ -180,7 +181,7 @@ impl<C: PointEngines> Suite<C> for Cuckoo {
     }
 }
 
-fn in_sql<C: Canister>(job: Cuckoo, part: &Part) -> Result<Staged<C>> {
+fn in_sql<C: Canister>(job: Cuckoo, part: &JobPart) -> Result<Staged<C>> {
     if let CuckooTask::Hit(lookups) | CuckooTask::Miss(lookups) = job.task {
         require_single(job.engine, lookups)?;
     }

@@ -14,8 +14,8 @@
 //! The model keeps no items: which there are follows from their number.
 
 use crate::job::{Cuckoo, CuckooKeys, CuckooTask};
-use stablebench_protocol::{Digest, Part, Result};
-use stablebench_workload::sql::{Call, Script, Value, ValueRef, add_row};
+use stablebench_protocol::{Digest, JobPart, Result};
+use stablebench_workload::sql::{Script, StatementCall, Value, ValueRef, add_row};
 use stablebench_workload::{ContentDigest, Expected, Model, Rng};
 
 /// Bytes of an item.
@@ -127,7 +127,7 @@ impl Order {
 }
 
 /// The keys of a part in its order. Lookups past the last item repeat the order.
-pub fn keys(part: &Part, job: &Cuckoo) -> Vec<u64> {
+pub fn keys(part: &JobPart, job: &Cuckoo) -> Vec<u64> {
     let items = Items::new(job, part.seed);
     let order = Order::new(job.items, part.seed);
     let operations = part.from..part.from.saturating_add(part.count);
@@ -139,14 +139,14 @@ pub fn keys(part: &Part, job: &Cuckoo) -> Vec<u64> {
 }
 
 /// A part in SQL.
-pub fn script(part: &Part, job: &Cuckoo) -> Script {
+pub fn script(part: &JobPart, job: &Cuckoo) -> Script {
     let writes = job.task == CuckooTask::Build;
     let call = |key: u64| {
         let mut parameters = vec![Value::Integer(key as i64)];
         if writes {
             parameters.push(Value::Blob(value(key).to_vec()));
         }
-        vec![Call { statement: 0, parameters }]
+        vec![StatementCall { statement: 0, parameters }]
     };
     Script {
         statements: vec![if writes { INSERT } else { SELECT }.to_owned()],
@@ -199,7 +199,7 @@ impl CuckooModel {
 }
 
 impl Model for CuckooModel {
-    fn execute(&mut self, part: &Part) -> Result<Expected> {
+    fn execute(&mut self, part: &JobPart) -> Result<Expected> {
         let job: Cuckoo = part.job.decode()?;
         let keys = keys(part, &job);
         Ok(match job.task {

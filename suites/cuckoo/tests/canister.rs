@@ -8,7 +8,9 @@ mod heap;
 
 use heap::HeapRecords;
 use stablebench_harness::{Canister, Host, SuiteEntry};
-use stablebench_protocol::{CrateVersion, DigestPart, Engine, Error, Job, Occupant, Part, Result};
+use stablebench_protocol::{
+    CrateVersion, DigestPart, Engine, Error, Job, JobPart, Occupant, Result,
+};
 use stablebench_suite_cuckoo::canister::{ByKey, PointEngines, Points};
 use stablebench_suite_cuckoo::work::CuckooModel;
 use stablebench_suite_cuckoo::{Cuckoo, CuckooKeys, CuckooTask, Lookups};
@@ -49,10 +51,10 @@ impl PointEngines for HeapCanister {
 
 const ITEMS: u64 = 90;
 
-fn items(keys: CuckooKeys, task: CuckooTask, from: u64, count: u64) -> Part {
+fn items(keys: CuckooKeys, task: CuckooTask, from: u64, count: u64) -> JobPart {
     let (engine, buckets) = (Engine::BTREE, 128);
     let job = Cuckoo { engine, first_hash: None, keys, buckets, items: ITEMS, task };
-    Part { job: Job::new(&job), seed: 3, from, count, each: false }
+    JobPart { job: Job::new(&job), seed: 3, from, count, each: false }
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use crate::job::{DbBench, DbBenchTask};
 use crate::work::{self, DROP, create, random_key, script};
-use stablebench_harness::sql::{self, MeasuredScript, Table};
+use stablebench_harness::sql::{self, ContentTable, MeasuredScript};
 use stablebench_harness::{
     Canister, MAX_MESSAGE_BYTES, Records, Sql, Staged, Suite, instructions, measure, measure_step,
     trap,
 };
 use stablebench_protocol::{
-    Digest, Engine, Error, Inspected, Keyword, OperationCost, Part, PartCost, Result, Storage,
+    Digest, Engine, Error, Inspected, JobPart, Keyword, OperationCost, PartCost, Result, Storage,
     Synchronous,
 };
 use stablebench_workload::digits::{self, KEY_BYTES, Key, key};
@@ -17,7 +17,7 @@ use stablebench_workload::{Amount, ContentDigest};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
-const TABLE: Table<'_> = Table { name: "test", columns: "key, value", order: "key" };
+const TABLE: ContentTable<'_> = ContentTable { name: "test", columns: "key, value", order: "key" };
 
 /// A canister with engines of keys and values.
 pub trait RecordEngines: Canister {
@@ -32,7 +32,7 @@ pub trait RecordEngines: Canister {
 }
 
 impl<C: RecordEngines> Suite<C> for DbBench {
-    fn stage(self, part: &Part) -> Result<Staged<C>> {
+    fn stage(self, part: &JobPart) -> Result<Staged<C>> {
         check(&self, part)?;
         if self.engine == Engine::SQLITE {
             return Ok(in_sql(&self, part));
@@ -43,7 +43,7 @@ impl<C: RecordEngines> Suite<C> for DbBench {
         }))
     }
 
-    fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
+    fn results(&self, canister: &mut C, part: &JobPart) -> Result<Option<Digest>> {
         match self.engine {
             Engine::SQLITE => sql::results(canister.sql(Storage::Stable)?, &script(self, part)),
             _ => PreparedPart::new(&self.task, part).results(canister.records(self)?),
@@ -102,7 +102,7 @@ impl<C: RecordEngines> Suite<C> for DbBench {
 }
 
 /// Refuses more writes than fit on the heap before they are written.
-fn check(job: &DbBench, part: &Part) -> Result<()> {
+fn check(job: &DbBench, part: &JobPart) -> Result<()> {
     if let DbBenchTask::Write(benchmark) = &job.task {
         let row_bytes = KEY_BYTES as u64 + u64::from(benchmark.value_bytes);
         let limit = MAX_MESSAGE_BYTES / row_bytes;
@@ -113,7 +113,7 @@ fn check(job: &DbBench, part: &Part) -> Result<()> {
     Ok(())
 }
 
-fn in_sql<C: Canister>(job: &DbBench, part: &Part) -> Staged<C> {
+fn in_sql<C: Canister>(job: &DbBench, part: &JobPart) -> Staged<C> {
     match job.task {
         DbBenchTask::Ready { fresh, sync } => {
             let rowids = job.rowids;
@@ -204,7 +204,7 @@ enum PreparedTask {
 }
 
 impl PreparedPart {
-    fn new(task: &DbBenchTask, part: &Part) -> Self {
+    fn new(task: &DbBenchTask, part: &JobPart) -> Self {
         let operations = part.from..part.from + part.count;
         let task = match task {
             DbBenchTask::Ready { fresh, .. } => PreparedTask::Ready { fresh: *fresh },

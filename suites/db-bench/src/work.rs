@@ -9,9 +9,9 @@
 //! so that it is the same however operations are split into messages.
 
 use crate::job::{DbBench, DbBenchTask, DbBenchWrite};
-use stablebench_protocol::{Digest, Part, Result};
+use stablebench_protocol::{Digest, JobPart, Result};
 use stablebench_workload::digits::{KEY_BYTES, key};
-use stablebench_workload::sql::{Call, Script, Transaction, Value, ValueRef, add_row};
+use stablebench_workload::sql::{Script, StatementCall, Transaction, Value, ValueRef, add_row};
 use stablebench_workload::{Amount, ContentDigest, Expected, Model, Rng};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,7 +61,7 @@ fn rng(seed: u64, stream: u64, index: u64) -> Rng {
 }
 
 /// A part of a job in SQL.
-pub fn script(job: &DbBench, part: &Part) -> Script {
+pub fn script(job: &DbBench, part: &JobPart) -> Script {
     let operations = part.from..part.from.saturating_add(part.count);
     match &job.task {
         // Its statements cannot be prepared before earlier ones are executed.
@@ -110,7 +110,7 @@ pub fn create(rowids: bool) -> String {
     statement
 }
 
-fn reads(statement: &str, operations: Vec<Vec<Call>>) -> Script {
+fn reads(statement: &str, operations: Vec<Vec<StatementCall>>) -> Script {
     Script {
         statements: vec![statement.to_owned()],
         operations,
@@ -121,8 +121,8 @@ fn reads(statement: &str, operations: Vec<Vec<Call>>) -> Script {
 }
 
 /// A call of the script's only statement.
-fn call(parameters: Vec<Value>) -> Call {
-    Call { statement: 0, parameters }
+fn call(parameters: Vec<Value>) -> StatementCall {
+    StatementCall { statement: 0, parameters }
 }
 
 fn blob(number: u64) -> Value {
@@ -160,7 +160,7 @@ pub struct DbBenchModel {
 }
 
 impl DbBenchModel {
-    fn task(&mut self, task: &DbBenchTask, part: &Part) -> Expected {
+    fn task(&mut self, task: &DbBenchTask, part: &JobPart) -> Expected {
         let operations = part.from..part.from.saturating_add(part.count);
         match task {
             DbBenchTask::Ready { fresh, .. } => {
@@ -207,7 +207,7 @@ fn add(digest: &mut ContentDigest, place: u64, number: u64, source: &Source, byt
 }
 
 impl Model for DbBenchModel {
-    fn execute(&mut self, part: &Part) -> Result<Expected> {
+    fn execute(&mut self, part: &JobPart) -> Result<Expected> {
         let job: DbBench = part.job.decode()?;
         Ok(self.task(&job.task, part))
     }

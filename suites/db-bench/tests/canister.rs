@@ -12,7 +12,7 @@ use heap::HeapRecords;
 use memory::HeapMemory;
 use stablebench_harness::{Canister, Host, Records, SuiteEntry};
 use stablebench_protocol::{
-    CrateVersion, DigestPart, Engine, Error, Executed, Job, Occupant, Part, Result,
+    CrateVersion, DigestPart, Engine, Error, Executed, Job, JobPart, Occupant, Result,
 };
 use stablebench_suite_db_bench::canister::RecordEngines;
 use stablebench_suite_db_bench::work::DbBenchModel;
@@ -83,8 +83,8 @@ fn db_bench(engine: Engine, task: DbBenchTask) -> Job {
     Job::new(&DbBench { engine, rowids: false, task })
 }
 
-fn benchmark(engine: Engine, task: DbBenchTask, from: u64, count: u64) -> Part {
-    Part { job: db_bench(engine, task), seed: 5, from, count, each: false }
+fn benchmark(engine: Engine, task: DbBenchTask, from: u64, count: u64) -> JobPart {
+    JobPart { job: db_bench(engine, task), seed: 5, from, count, each: false }
 }
 
 fn ready(fresh: bool) -> DbBenchTask {
@@ -116,7 +116,7 @@ fn check_benchmarks<C: RecordEngines + Default>(engine: Engine, cut: u64, each: 
     let (mut host, mut model) = (Host::new(C::default()), DbBenchModel::default());
     for (task, count) in run() {
         for from in (0..count).step_by(cut as usize) {
-            let part = Part { each, ..benchmark(engine, task, from, cut.min(count - from)) };
+            let part = JobPart { each, ..benchmark(engine, task, from, cut.min(count - from)) };
             let expected = model.execute(&part).unwrap();
             let Executed { measurement, results, each: costs } = host.execute(&part).unwrap();
             let found = Expected { rows: measurement.rows, bytes: measurement.bytes, results };

@@ -2,15 +2,15 @@
 
 use crate::job::History;
 use crate::work::{SqlPart, sql_part};
-use stablebench_harness::sql::{self, MeasuredScript, Table};
+use stablebench_harness::sql::{self, ContentTable, MeasuredScript};
 use stablebench_harness::{Canister, Staged, Suite, measure_step, trap};
-use stablebench_protocol::{Digest, Inspected, Part, Result, Storage};
+use stablebench_protocol::{Digest, Inspected, JobPart, Result, Storage};
 use stablebench_workload::ContentDigest;
 
-const TABLE: Table<'_> = Table { name: "history", columns: "id, value", order: "id" };
+const TABLE: ContentTable<'_> = ContentTable { name: "history", columns: "id, value", order: "id" };
 
 impl<C: Canister> Suite<C> for History {
-    fn stage(self, part: &Part) -> Result<Staged<C>> {
+    fn stage(self, part: &JobPart) -> Result<Staged<C>> {
         Ok(match sql_part(&self, part) {
             SqlPart::Script(script) => {
                 MeasuredScript::new(script, part.each).staged(Storage::Stable)
@@ -24,7 +24,7 @@ impl<C: Canister> Suite<C> for History {
         })
     }
 
-    fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
+    fn results(&self, canister: &mut C, part: &JobPart) -> Result<Option<Digest>> {
         match sql_part(self, part) {
             SqlPart::Script(script) => sql::results(canister.sql(Storage::Stable)?, &script),
             SqlPart::Batch(_) => Ok(None),

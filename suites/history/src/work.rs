@@ -14,8 +14,8 @@
 //! DoltLite.
 
 use crate::job::{History, HistoryTask};
-use stablebench_protocol::{Digest, Part, Result};
-use stablebench_workload::sql::{Call, Script, Transaction, Value, ValueRef, add_row};
+use stablebench_protocol::{Digest, JobPart, Result};
+use stablebench_workload::sql::{Script, StatementCall, Transaction, Value, ValueRef, add_row};
 use stablebench_workload::{ContentDigest, Expected, Model};
 
 /// Bytes of a value.
@@ -72,7 +72,7 @@ pub enum SqlPart {
 }
 
 /// Returns a part in SQL.
-pub fn sql_part(job: &History, part: &Part) -> SqlPart {
+pub fn sql_part(job: &History, part: &JobPart) -> SqlPart {
     let rows = job.rows;
     match job.task {
         HistoryTask::Create => SqlPart::Batch(format!("{CREATE};{COMMIT};")),
@@ -85,7 +85,7 @@ pub fn sql_part(job: &History, part: &Part) -> SqlPart {
         HistoryTask::Diff => SqlPart::Script(one(diff_sql("HEAD", "WORKING"), false)),
         HistoryTask::DiffBranch => SqlPart::Script(one(diff_sql("main", BRANCH), false)),
         HistoryTask::Diverge(changed) => SqlPart::Batch(diverge(rows, changed)),
-        HistoryTask::Part(changed) => {
+        HistoryTask::JobPart(changed) => {
             let last = rows.saturating_sub(1);
             let value = Version::ChangedHere.value(last);
             let here = format!("UPDATE history SET value = '{value}' WHERE id = {last}");
@@ -94,10 +94,10 @@ pub fn sql_part(job: &History, part: &Part) -> SqlPart {
     }
 }
 
-fn insert(part: &Part) -> Script {
+fn insert(part: &JobPart) -> Script {
     let row = |id: u64| {
         let parameters = vec![Value::Integer(id as i64), Value::Text(Version::Inserted.value(id))];
-        vec![Call { statement: 0, parameters }]
+        vec![StatementCall { statement: 0, parameters }]
     };
     Script {
         statements: vec![INSERT.to_owned()],
@@ -111,7 +111,7 @@ fn insert(part: &Part) -> Script {
 fn one(statement: String, writes: bool) -> Script {
     Script {
         statements: vec![statement],
-        operations: vec![vec![Call { statement: 0, parameters: Vec::new() }]],
+        operations: vec![vec![StatementCall { statement: 0, parameters: Vec::new() }]],
         transaction: Transaction::Statement,
         writes,
         ..Script::default()
@@ -161,7 +161,7 @@ const NUMBER: Expected = Expected { rows: 1, bytes: 8, results: None };
 const HASH: Expected = Expected { rows: 1, bytes: HASH_BYTES, results: None };
 
 impl HistoryModel {
-    fn task(&mut self, job: &History, part: &Part) -> Expected {
+    fn task(&mut self, job: &History, part: &JobPart) -> Expected {
         match job.task {
             HistoryTask::Create => Expected::default(),
             HistoryTask::Insert => {
@@ -187,7 +187,7 @@ impl HistoryModel {
                 self.diverge(changed);
                 Expected::default()
             }
-            HistoryTask::Part(changed) => {
+            HistoryTask::JobPart(changed) => {
                 self.diverge(changed);
                 if let Some(last) = self.here.last_mut() {
                     *last = Version::ChangedHere;
@@ -254,7 +254,7 @@ fn diff(before: &[Version], after: &[Version]) -> Expected {
 }
 
 impl Model for HistoryModel {
-    fn execute(&mut self, part: &Part) -> Result<Expected> {
+    fn execute(&mut self, part: &JobPart) -> Result<Expected> {
         Ok(self.task(&part.job.decode()?, part))
     }
 
@@ -281,7 +281,7 @@ mod tests {
     fn done(model: &mut HistoryModel, task: HistoryTask) -> Expected {
         let count = if task == HistoryTask::Insert { 100 } else { 1 };
         let job = Job::new(&History { rows: 100, task });
-        model.execute(&Part { job, seed: 1, from: 0, count, each: false }).unwrap()
+        model.execute(&JobPart { job, seed: 1, from: 0, count, each: false }).unwrap()
     }
 
     fn filled() -> HistoryModel {
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(there.content(), merged.content());
 
         let mut parted = filled();
-        done(&mut parted, HistoryTask::Part(10));
+        done(&mut parted, HistoryTask::JobPart(10));
         assert_eq!(done(&mut parted, HistoryTask::DiffBranch).rows, 11, "one here, ten there");
         done(&mut parted, HistoryTask::Merge);
         assert_ne!(parted.content(), merged.content());

@@ -2,14 +2,14 @@
 
 use crate::job::{Keys, KeysTask};
 use crate::work;
-use stablebench_harness::sql::{self, MeasuredScript, Sql, Table};
+use stablebench_harness::sql::{self, ContentTable, MeasuredScript, Sql};
 use stablebench_harness::{Canister, Staged, Suite, measure_step, trap};
-use stablebench_protocol::{Digest, Error, Inspected, Part, PartCost, Result, Storage};
+use stablebench_protocol::{Digest, Error, Inspected, JobPart, PartCost, Result, Storage};
 use stablebench_workload::ContentDigest;
 use stablebench_workload::sql::Script;
 
 impl<C: Canister> Suite<C> for Keys {
-    fn stage(self, part: &Part) -> Result<Staged<C>> {
+    fn stage(self, part: &JobPart) -> Result<Staged<C>> {
         let Some(script) = script(&self, part) else {
             return Ok(Staged::writing(move |canister: &mut C| {
                 create(canister.sql(Storage::Stable)?, &self)
@@ -18,7 +18,7 @@ impl<C: Canister> Suite<C> for Keys {
         Ok(MeasuredScript::new(script, part.each).staged(Storage::Stable))
     }
 
-    fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
+    fn results(&self, canister: &mut C, part: &JobPart) -> Result<Option<Digest>> {
         match script(self, part) {
             Some(script) => sql::results(canister.sql(Storage::Stable)?, &script),
             None => Ok(None),
@@ -34,9 +34,13 @@ impl<C: Canister> Suite<C> for Keys {
     ) -> Result<Option<u64>> {
         let columns = work::link_columns(self.schema);
         let tables = [
-            Table { name: "witches", columns: "id, name", order: "id" },
-            Table { name: "movies", columns: "id, title, year", order: "id" },
-            Table { name: work::LINKS, columns: &columns, order: work::link_order(self.schema) },
+            ContentTable { name: "witches", columns: "id, name", order: "id" },
+            ContentTable { name: "movies", columns: "id, title, year", order: "id" },
+            ContentTable {
+                name: work::LINKS,
+                columns: &columns,
+                order: work::link_order(self.schema),
+            },
         ];
         sql::content(canister.sql(Storage::Stable)?, &tables, position, limit, digest)
     }
@@ -47,7 +51,7 @@ impl<C: Canister> Suite<C> for Keys {
 }
 
 /// The script of a part; nothing if it creates the tables.
-fn script(job: &Keys, part: &Part) -> Option<Script> {
+fn script(job: &Keys, part: &JobPart) -> Option<Script> {
     match job.task {
         KeysTask::Create => None,
         KeysTask::Users

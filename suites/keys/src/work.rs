@@ -34,9 +34,9 @@
 mod tests;
 
 use crate::job::{KeyKind, Keys, KeysTask, LinkSchema};
-use stablebench_protocol::{Digest, Part, Result};
+use stablebench_protocol::{Digest, JobPart, Result};
 use stablebench_workload::random::{Rng, distinct};
-use stablebench_workload::sql::{Call, Script, Transaction, Value, add_row};
+use stablebench_workload::sql::{Script, StatementCall, Transaction, Value, add_row};
 use stablebench_workload::{ContentDigest, Expected, Model};
 
 /// The number of operations of a job; `queries` for a job of queries.
@@ -70,7 +70,7 @@ pub fn script(job: &Keys, seed: u64, from: u64, count: u64) -> Script {
         }),
     };
     let calls = |number| {
-        let call = |parameters| Call { statement: 0, parameters };
+        let call = |parameters| StatementCall { statement: 0, parameters };
         parameters(number).into_iter().map(call).collect()
     };
     Script {
@@ -460,7 +460,7 @@ pub struct KeysModel {
 }
 
 impl Model for KeysModel {
-    fn execute(&mut self, part: &Part) -> Result<Expected> {
+    fn execute(&mut self, part: &JobPart) -> Result<Expected> {
         Ok(self.keys(&part.job.decode()?, part))
     }
 
@@ -480,7 +480,7 @@ impl Model for KeysModel {
 }
 
 impl KeysModel {
-    fn keys(&mut self, job: &Keys, part: &Part) -> Expected {
+    fn keys(&mut self, job: &Keys, part: &JobPart) -> Expected {
         let rows = RowGenerator::new(job, part.seed);
         let numbers = part.from..part.from.saturating_add(part.count);
         match job.task {

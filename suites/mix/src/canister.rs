@@ -14,10 +14,10 @@ use crate::work::{
 };
 use ic_stable_structures::storable::Bound;
 use ic_stable_structures::{BTreeMap, Memory, Storable};
-use stablebench_harness::sql::{self, MeasuredScript, Table};
+use stablebench_harness::sql::{self, ContentTable, MeasuredScript};
 use stablebench_harness::{Canister, Staged, Suite, instructions, measure, measure_step};
 use stablebench_protocol::{
-    Digest, Engine, Error, Inspected, OperationCost, Part, PartCost, Result, Storage,
+    Digest, Engine, Error, Inspected, JobPart, OperationCost, PartCost, Result, Storage,
 };
 use stablebench_workload::{Amount, ContentDigest};
 use std::borrow::Cow;
@@ -64,7 +64,7 @@ pub trait MixTable {
 }
 
 impl<C: MixCanister> Suite<C> for Mix {
-    fn stage(self, part: &Part) -> Result<Staged<C>> {
+    fn stage(self, part: &JobPart) -> Result<Staged<C>> {
         let sql = self.engine == Engine::SQLITE;
         if self.task == MixTask::Create {
             let statements = create(self.indexes);
@@ -100,7 +100,7 @@ impl<C: MixCanister> Suite<C> for Mix {
         }))
     }
 
-    fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
+    fn results(&self, canister: &mut C, part: &JobPart) -> Result<Option<Digest>> {
         let MixTask::Message(all) = self.task else {
             return Ok(None);
         };
@@ -130,8 +130,10 @@ impl<C: MixCanister> Suite<C> for Mix {
             return Ok(canister.mix_maps()?.content(self.indexes, position, limit, digest));
         }
         let texts = contents(self.indexes);
-        let tables: Vec<Table<'_>> =
-            texts.iter().map(|[name, columns, order]| Table { name, columns, order }).collect();
+        let tables: Vec<ContentTable<'_>> = texts
+            .iter()
+            .map(|[name, columns, order]| ContentTable { name, columns, order })
+            .collect();
         sql::content(canister.sql(Storage::Stable)?, &tables, position, limit, digest)
     }
 
@@ -143,7 +145,7 @@ impl<C: MixCanister> Suite<C> for Mix {
     }
 }
 
-fn operations(job: &Mix, part: &Part) -> Vec<Vec<Operation>> {
+fn operations(job: &Mix, part: &JobPart) -> Vec<Vec<Operation>> {
     OperationGenerator { job, seed: part.seed }
         .operations(part.from..part.from.saturating_add(part.count))
 }

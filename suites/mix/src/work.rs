@@ -10,8 +10,8 @@
 //! operation misses its row.
 
 use crate::job::{Mix, MixTask, Operations, Place};
-use stablebench_protocol::{Digest, Part, Result};
-use stablebench_workload::sql::{Call, Script, Transaction, Value, add_row};
+use stablebench_protocol::{Digest, JobPart, Result};
+use stablebench_workload::sql::{Script, StatementCall, Transaction, Value, add_row};
 use stablebench_workload::{ContentDigest, Expected, Model, Rng};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -230,7 +230,7 @@ pub fn script(job: &Mix, seed: u64, from: u64, count: u64) -> Script {
             Operation::Delete(id) => (3, vec![number(id)]),
             Operation::Scan(id) => (4, vec![number(id)]),
         };
-        Call { statement, parameters }
+        StatementCall { statement, parameters }
     };
     let used = |statement: usize| match job.task {
         MixTask::Create => false,
@@ -241,7 +241,7 @@ pub fn script(job: &Mix, seed: u64, from: u64, count: u64) -> Script {
     };
     // Only statements that are executed are prepared.
     let places: Vec<usize> = (0..statements.len()).filter(|statement| used(*statement)).collect();
-    let placed = |call: Call| Call {
+    let placed = |call: StatementCall| StatementCall {
         statement: places.iter().position(|place| *place == call.statement).unwrap_or(0),
         ..call
     };
@@ -295,7 +295,7 @@ pub struct MixModel {
 }
 
 impl Model for MixModel {
-    fn execute(&mut self, part: &Part) -> Result<Expected> {
+    fn execute(&mut self, part: &JobPart) -> Result<Expected> {
         let job: Mix = part.job.decode()?;
         let numbers = part.from..part.from.saturating_add(part.count);
         let mut expected = Expected::default();
@@ -385,7 +385,7 @@ mod tests {
                 let mut model = MixModel::default();
                 let part = |task, count| {
                     let job = Job::new(&job(rows, at, task));
-                    Part { job, seed: 7, from: 0, count, each: false }
+                    JobPart { job, seed: 7, from: 0, count, each: false }
                 };
                 model.execute(&part(MixTask::Fill, rows)).unwrap();
                 let all = Operations { insert: 3, read: 2, update: 2, delete: 1, scan: 0 };

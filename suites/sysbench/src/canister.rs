@@ -2,13 +2,13 @@
 
 use crate::job::{Sysbench, SysbenchTask};
 use crate::work::{CONTENT, content_columns, content_order, create, script, table_name};
-use stablebench_harness::sql::{self, MeasuredScript, Table};
+use stablebench_harness::sql::{self, ContentTable, MeasuredScript};
 use stablebench_harness::{Canister, Staged, Suite, measure_step};
-use stablebench_protocol::{Digest, Inspected, Part, Result};
+use stablebench_protocol::{Digest, Inspected, JobPart, Result};
 use stablebench_workload::ContentDigest;
 
 impl<C: Canister> Suite<C> for Sysbench {
-    fn stage(self, part: &Part) -> Result<Staged<C>> {
+    fn stage(self, part: &JobPart) -> Result<Staged<C>> {
         if self.task == SysbenchTask::Create {
             // Statements on tables that do not exist yet cannot be prepared.
             let statements = create(self.shape);
@@ -20,7 +20,7 @@ impl<C: Canister> Suite<C> for Sysbench {
         Ok(MeasuredScript::new(script(&self, part), part.each).staged(self.storage))
     }
 
-    fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
+    fn results(&self, canister: &mut C, part: &JobPart) -> Result<Option<Digest>> {
         match self.task {
             SysbenchTask::Create => Ok(None),
             _ => sql::results(canister.sql(self.storage)?, &script(self, part)),
@@ -38,7 +38,8 @@ impl<C: Canister> Suite<C> for Sysbench {
             let columns = content_columns(self.shape, table);
             (table_name(table), columns, content_order(self.shape, table))
         });
-        let tables = texts.each_ref().map(|(name, columns, order)| Table { name, columns, order });
+        let tables =
+            texts.each_ref().map(|(name, columns, order)| ContentTable { name, columns, order });
         sql::content(canister.sql(self.storage)?, &tables, position, limit, digest)
     }
 

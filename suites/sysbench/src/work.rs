@@ -31,9 +31,9 @@ use model::{
     C_BYTES, SysbenchRow, SysbenchTable, between, columns, integer, is, key, letters, of_table,
     one_of, parameters,
 };
-use stablebench_protocol::Part;
+use stablebench_protocol::JobPart;
 use stablebench_workload::Rng;
-use stablebench_workload::sql::{Call, Script, Transaction, Value};
+use stablebench_workload::sql::{Script, StatementCall, Transaction, Value};
 
 /// The maximum number of rows of the second and third table.
 pub const FEW: u64 = 1_000;
@@ -327,7 +327,7 @@ fn renew(rng: &mut Rng, rows: u64) -> [Action; 2] {
 }
 
 /// A part of a job in SQL; nothing for one that creates the tables.
-pub fn script(job: &Sysbench, part: &Part) -> Script {
+pub fn script(job: &Sysbench, part: &JobPart) -> Script {
     let mut script = Script {
         transaction: match job.autocommit {
             true => Transaction::Statement,
@@ -344,7 +344,7 @@ pub fn script(job: &Sysbench, part: &Part) -> Script {
                 script.statements.push(statement);
                 script.statements.len() - 1
             });
-            Call { statement, parameters }
+            StatementCall { statement, parameters }
         });
         let calls = calls.collect();
         script.operations.push(calls);

@@ -10,7 +10,7 @@ use crate::job::{Operation, Selection, Users, UsersTask};
 use crate::work::{Ids, STEP, Selected};
 use anyhow::Result;
 use sha2::{Digest as _, Sha256};
-use stablebench_protocol::{self as protocol, Engine, Part};
+use stablebench_protocol::{self as protocol, Engine, JobPart};
 use stablebench_workload::Rng;
 use stablebench_workload::random::{distinct, uniform, zipf};
 
@@ -401,8 +401,9 @@ impl WithRows {
 }
 
 impl Chosen for WithRows {
-    fn part(&self, from: u64, count: u64, each: bool) -> Part {
-        let of = |job: protocol::Job, from, count| Part { job, seed: self.seed, from, count, each };
+    fn part(&self, from: u64, count: u64, each: bool) -> JobPart {
+        let of =
+            |job: protocol::Job, from, count| JobPart { job, seed: self.seed, from, count, each };
         match self.selection() {
             // A message without the ids of other messages is shorter.
             Some(Selection::List(ids)) if count < self.operations => {
@@ -415,7 +416,7 @@ impl Chosen for WithRows {
         }
     }
 
-    fn whole(&self) -> Part {
+    fn whole(&self) -> JobPart {
         self.part(0, self.operations, false)
     }
 

@@ -13,7 +13,7 @@
 //! update that did not happen shows in the digest.
 
 use crate::job::{Operation, Selection, Users, UsersTask};
-use stablebench_protocol::{Digest, Engine, Error, Job, MAX_PAYLOAD_BYTES, Part, Result};
+use stablebench_protocol::{Digest, Engine, Error, Job, JobPart, MAX_PAYLOAD_BYTES, Result};
 use stablebench_workload::{Amount, ContentDigest, Expected, Model, Neighbours, Rng};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -389,7 +389,7 @@ pub fn selected(rows: &Selection, from: u64, count: u64) -> Result<Selected<'_>>
 /// # Errors
 ///
 /// If it is another part.
-pub fn check_single(part: &Part) -> Result<()> {
+pub fn check_single(part: &JobPart) -> Result<()> {
     match (part.from, part.count) {
         (_, 0) => Err(Error::NoRows),
         (0, 1) => Ok(()),
@@ -680,7 +680,7 @@ impl From<Found> for Expected {
 }
 
 impl Model for UsersModel {
-    fn execute(&mut self, part: &Part) -> Result<Expected> {
+    fn execute(&mut self, part: &JobPart) -> Result<Expected> {
         let Users { payload_bytes, task, .. } = part.job.decode()?;
         let UsersTask::Operation { operation, .. } = task else {
             return check_single(part).map(|()| Expected::default());
@@ -695,7 +695,7 @@ impl Model for UsersModel {
         self.digest.value()
     }
 
-    fn neighbours(&self, part: &Part) -> Option<Neighbours> {
+    fn neighbours(&self, part: &JobPart) -> Option<Neighbours> {
         let Users { engine, payload_bytes, task } = part.job.decode().ok()?;
         let UsersTask::Operation { operation, .. } = task else { return None };
         let rows = operation.selection().filter(|_| operation.writes())?;

@@ -2,20 +2,20 @@
 
 use crate::job::{Vfs, VfsTask, VfsWork};
 use crate::work::{CREATE, READ_ALL, script};
-use stablebench_harness::sql::{self, MeasuredScript, Sql, Table};
+use stablebench_harness::sql::{self, ContentTable, MeasuredScript, Sql};
 use stablebench_harness::{Canister, Staged, Suite, measure_step};
-use stablebench_protocol::{Digest, Engine, Error, Inspected, Part, PhaseCost, Result, Storage};
+use stablebench_protocol::{Digest, Engine, Error, Inspected, JobPart, PhaseCost, Result, Storage};
 use stablebench_workload::ContentDigest;
 use stablebench_workload::sql::Script;
 use std::ops::ControlFlow;
 
-const TABLE: Table<'_> = Table { name: "bench", columns: "key, value", order: "key" };
+const TABLE: ContentTable<'_> = ContentTable { name: "bench", columns: "key, value", order: "key" };
 
 /// The maximum number of parameters of a statement: `SQLITE_MAX_VARIABLE_NUMBER`.
 const MAX_LISTED: u64 = 32_766;
 
 impl<C: Canister> Suite<C> for Vfs {
-    fn stage(self, part: &Part) -> Result<Staged<C>> {
+    fn stage(self, part: &JobPart) -> Result<Staged<C>> {
         Ok(match self.task {
             VfsTask::Create => step(|sql| sql.batch(CREATE)),
             VfsTask::Close => step(|sql| {
@@ -36,7 +36,7 @@ impl<C: Canister> Suite<C> for Vfs {
         })
     }
 
-    fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
+    fn results(&self, canister: &mut C, part: &JobPart) -> Result<Option<Digest>> {
         match self.task {
             VfsTask::Work(work) => {
                 sql::results(canister.sql(Storage::Stable)?, &checked(part, self, work)?)
@@ -45,7 +45,7 @@ impl<C: Canister> Suite<C> for Vfs {
         }
     }
 
-    fn phases(&self, canister: &mut C, part: &Part) -> Result<Vec<PhaseCost>> {
+    fn phases(&self, canister: &mut C, part: &JobPart) -> Result<Vec<PhaseCost>> {
         let VfsTask::Work(work) = self.task else {
             let operation = "report phases of anything except work".to_owned();
             return Err(Error::Unsupported { engine: Engine::SQLITE, operation });
@@ -76,7 +76,7 @@ fn step<C: Canister>(work: impl Fn(&mut dyn Sql) -> Result<()> + 'static) -> Sta
     })
 }
 
-fn checked(part: &Part, job: &Vfs, work: VfsWork) -> Result<Script> {
+fn checked(part: &JobPart, job: &Vfs, work: VfsWork) -> Result<Script> {
     if work == VfsWork::List && part.count > MAX_LISTED {
         return Err(Error::TooManyRows { limit: MAX_LISTED });
     }

@@ -10,8 +10,8 @@
 //! ```
 
 use crate::job::{Vfs, VfsTask, VfsTransaction, VfsWork};
-use stablebench_protocol::{Digest, Part, Result};
-use stablebench_workload::sql::{Call, Script, Transaction, Value, ValueRef, add_row};
+use stablebench_protocol::{Digest, JobPart, Result};
+use stablebench_workload::sql::{Script, StatementCall, Transaction, Value, ValueRef, add_row};
 use stablebench_workload::{ContentDigest, Expected, Model};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -36,7 +36,7 @@ pub fn updated_value(index: u64) -> String {
     format!("updated-{index:08}-stable-vfs")
 }
 
-fn operations(part: &Part) -> Range<u64> {
+fn operations(part: &JobPart) -> Range<u64> {
     part.from..part.from.saturating_add(part.count)
 }
 
@@ -48,11 +48,11 @@ pub const CREATE: &str = "CREATE TABLE bench (\
 pub const READ_ALL: &str = "SELECT sum(length(value)) FROM bench";
 
 /// The work of a part in SQL.
-pub fn script(part: &Part, job: &Vfs, work: VfsWork) -> Script {
+pub fn script(part: &JobPart, job: &Vfs, work: VfsWork) -> Script {
     let each = |statement: &str, parameters: &dyn Fn(u64) -> Vec<String>| {
         let call = |index| {
             let parameters = parameters(index).into_iter().map(Value::Text).collect();
-            vec![Call { statement: 0, parameters }]
+            vec![StatementCall { statement: 0, parameters }]
         };
         (statement.to_owned(), operations(part).map(call).collect())
     };
@@ -74,14 +74,14 @@ pub fn script(part: &Part, job: &Vfs, work: VfsWork) -> Script {
             let parameters =
                 parameters.into_iter().map(|number| Value::Integer(number as i64)).collect();
             let scan = "SELECT value FROM bench ORDER BY key LIMIT ? OFFSET ?";
-            (scan.to_owned(), vec![vec![Call { statement: 0, parameters }]])
+            (scan.to_owned(), vec![vec![StatementCall { statement: 0, parameters }]])
         }
         VfsWork::List => {
             let parameters: Vec<Value> =
                 operations(part).map(|index| Value::Text(key(index))).collect();
             let places = vec!["?"; parameters.len()].join(",");
             let list = format!("SELECT value FROM bench WHERE key IN ({places}) ORDER BY key");
-            (list, vec![vec![Call { statement: 0, parameters }]])
+            (list, vec![vec![StatementCall { statement: 0, parameters }]])
         }
     };
     Script {
@@ -133,7 +133,7 @@ fn read<'a>(values: impl Iterator<Item = &'a String>) -> Expected {
 }
 
 impl Model for VfsModel {
-    fn execute(&mut self, part: &Part) -> Result<Expected> {
+    fn execute(&mut self, part: &JobPart) -> Result<Expected> {
         let job: Vfs = part.job.decode()?;
         let numbers = operations(part);
         let VfsTask::Work(work) = job.task else {
@@ -180,10 +180,10 @@ mod tests {
     use super::*;
     use stablebench_protocol::Job;
 
-    fn part(work: VfsWork, from: u64, count: u64) -> Part {
+    fn part(work: VfsWork, from: u64, count: u64) -> JobPart {
         let transaction = VfsTransaction::Message;
         let job = Vfs { transaction, copy: true, task: VfsTask::Work(work) };
-        Part { job: Job::new(&job), seed: 1, from, count, each: false }
+        JobPart { job: Job::new(&job), seed: 1, from, count, each: false }
     }
 
     #[test]

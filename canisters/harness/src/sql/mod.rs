@@ -14,7 +14,7 @@ mod pragmas;
 mod script;
 
 pub use pragmas::{Pragmas, number, parse_settings, reopen, settings};
-pub use script::{MeasuredScript, Table, all_content, content, copy, phases, results};
+pub use script::{ContentTable, MeasuredScript, all_content, content, copy, phases, results};
 
 use crate::{phases as phase, trap};
 use stablebench_protocol::{Inspected, JournalMode, Phase, Result, SqliteSettings, StoredObject};

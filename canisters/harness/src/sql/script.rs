@@ -4,7 +4,7 @@ use super::{Row, Sql, Statements, encoded, first_number};
 use crate::{Canister, Staged, instructions, measure, phases as phase, trap};
 use stablebench_protocol::{Digest, OperationCost, PartCost, PhaseCost, Result, Storage};
 use stablebench_workload::sql::{
-    Call, Script, Transaction, Value, ValueRef, changes_rows, is_ordered,
+    Script, StatementCall, Transaction, Value, ValueRef, changes_rows, is_ordered,
 };
 use stablebench_workload::{Amount, ContentDigest};
 use std::hint::black_box;
@@ -97,7 +97,7 @@ fn work(
 ) -> Result<Amount> {
     let operations = &script.operations;
     let mut done = Amount::default();
-    let mut run = |statements: &mut dyn Statements, operations: &[Vec<Call>]| {
+    let mut run = |statements: &mut dyn Statements, operations: &[Vec<StatementCall>]| {
         for operation in operations {
             let Some(costs) = &mut costs else {
                 calls(statements, operation, script.copies, &mut done)?;
@@ -129,7 +129,7 @@ fn work(
 #[inline]
 fn calls(
     statements: &mut dyn Statements,
-    calls: &[Call],
+    calls: &[StatementCall],
     copies: bool,
     done: &mut Amount,
 ) -> Result<()> {
@@ -194,7 +194,7 @@ pub fn results(sql: &mut dyn Sql, script: &Script) -> Result<Option<Digest>> {
 
 /// A table whose rows are read back.
 #[derive(Clone, Copy, Debug)]
-pub struct Table<'a> {
+pub struct ContentTable<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its columns, in the model's order.
@@ -212,7 +212,7 @@ pub struct Table<'a> {
 /// The engine's.
 pub fn content(
     sql: &mut dyn Sql,
-    tables: &[Table<'_>],
+    tables: &[ContentTable<'_>],
     position: u64,
     limit: u64,
     digest: &mut ContentDigest,
@@ -271,7 +271,7 @@ pub fn all_content(
         })?;
         Ok(())
     })?;
-    let tables: Vec<Table<'_>> =
-        names.iter().map(|name| Table { name, columns: "*", order: "1" }).collect();
+    let tables: Vec<ContentTable<'_>> =
+        names.iter().map(|name| ContentTable { name, columns: "*", order: "1" }).collect();
     content(sql, &tables, position, limit, digest)
 }

@@ -67,10 +67,10 @@ fn the_order_looks_random_and_follows_from_the_seed() {
     assert!((300..366).contains(&mean), "a third of the limit: {mean}");
 }
 
-fn part(keys: CuckooKeys, task: CuckooTask, from: u64, count: u64) -> Part {
+fn part(keys: CuckooKeys, task: CuckooTask, from: u64, count: u64) -> JobPart {
     let (engine, buckets, items) = (Engine::BTREE, 1 << 10, 700);
     let job = Cuckoo { engine, first_hash: None, keys, buckets, items, task };
-    Part { job: Job::new(&job), seed: 9, from, count, each: false }
+    JobPart { job: Job::new(&job), seed: 9, from, count, each: false }
 }
 
 const HIT: CuckooTask = CuckooTask::Hit(Lookups::Single);

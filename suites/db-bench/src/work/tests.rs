@@ -65,7 +65,7 @@ fn a_key_is_there_once() {
 struct Table(BTreeMap<Vec<u8>, Vec<u8>>);
 
 impl Table {
-    fn execute(&mut self, part: &Part) -> Expected {
+    fn execute(&mut self, part: &JobPart) -> Expected {
         let job: DbBench = part.job.decode().unwrap();
         if let DbBenchTask::Ready { fresh, .. } = job.task {
             if fresh {
@@ -116,9 +116,9 @@ impl Table {
     }
 }
 
-fn part(task: DbBenchTask, seed: u64, from: u64, count: u64) -> Part {
+fn part(task: DbBenchTask, seed: u64, from: u64, count: u64) -> JobPart {
     let job = Job::new(&DbBench { engine: Engine::SQLITE, rowids: false, task });
-    Part { job, seed, from, count, each: false }
+    JobPart { job, seed, from, count, each: false }
 }
 
 fn ready(fresh: bool) -> DbBenchTask {

@@ -25,8 +25,8 @@ const SCHEMAS: [LinkSchema; 5] = [
 ];
 const KINDS: [KeyKind; 4] = [KeyKind::Integer, KeyKind::Ulid, KeyKind::UuidV4, KeyKind::UuidV7];
 
-fn part(job: Keys, from: u64, count: u64) -> Part {
-    Part { job: Job::new(&job), seed: 1, from, count, each: false }
+fn part(job: Keys, from: u64, count: u64) -> JobPart {
+    JobPart { job: Job::new(&job), seed: 1, from, count, each: false }
 }
 
 fn populated(schema: LinkSchema, key: KeyKind, cut: u64) -> KeysModel {

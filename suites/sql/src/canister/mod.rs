@@ -24,8 +24,8 @@ use stablebench_harness::{
     Canister, Staged, Suite, instructions, measure, measure_step, sql, trap,
 };
 use stablebench_protocol::{
-    Digest, Engine, Error, Inspected, Kept, Measurement, OperationCost, Part, PartCost, Result,
-    Storage, SuiteJob,
+    Digest, Engine, Error, Inspected, JobPart, KeptPart, Measurement, OperationCost, PartCost,
+    Result, Storage, SuiteJob,
 };
 use stablebench_workload::sql::RowBytes;
 use stablebench_workload::{Amount, ContentDigest};
@@ -86,7 +86,7 @@ thread_local! {
 }
 
 impl<C: SqlCanister> Suite<C> for Sql {
-    fn stage(self, _: &Part) -> Result<Staged<C>> {
+    fn stage(self, _: &JobPart) -> Result<Staged<C>> {
         Ok(match self {
             Self::Statements(statements) => {
                 check(&statements)?;
@@ -110,7 +110,7 @@ impl<C: SqlCanister> Suite<C> for Sql {
         })
     }
 
-    fn results(&self, _: &mut C, _: &Part) -> Result<Option<Digest>> {
+    fn results(&self, _: &mut C, _: &JobPart) -> Result<Option<Digest>> {
         Ok(None)
     }
 
@@ -129,7 +129,7 @@ impl<C: SqlCanister> Suite<C> for Sql {
     }
 
     /// A query, whose changes are dropped.
-    fn kept(&self, canister: &mut C, position: u64) -> Result<Kept> {
+    fn kept(&self, canister: &mut C, position: u64) -> Result<KeptPart> {
         match self {
             Self::Answers => ANSWERS.with_borrow(|answers| part_of(answers, position)),
             Self::Statements(statements) => {
@@ -139,15 +139,15 @@ impl<C: SqlCanister> Suite<C> for Sql {
             }
             Self::Configure(_) => {
                 let settings = canister.sql(Storage::Stable)?.settings()?;
-                Ok(Kept::encoded(&settings.list(), None))
+                Ok(KeptPart::encoded(&settings.list(), None))
             }
             Self::File => {
                 canister.sql(Storage::Stable)?.close();
                 let (bytes, size) = canister.read_file(position, REPLY_BYTES)?;
                 let end = position + bytes.len() as u64;
-                Ok(Kept { bytes, next: (end < size).then_some(end) })
+                Ok(KeptPart { bytes, next: (end < size).then_some(end) })
             }
-            Self::Load(_) => Ok(Kept::default()),
+            Self::Load(_) => Ok(KeptPart::default()),
         }
     }
 }
@@ -454,7 +454,7 @@ fn rolled_back(handle: Handle<'_>, failure: &Failure) -> bool {
 /// ```text
 ///   0 answer   1 row   2 row   3 answer   4 answer   5 row
 /// ```
-fn part_of(answers: &[Answer], position: u64) -> Result<Kept> {
+fn part_of(answers: &[Answer], position: u64) -> Result<KeptPart> {
     let (mut skip, mut room) = (position, REPLY_BYTES);
     let mut next = position;
     let mut part = Answers::default();
@@ -468,7 +468,7 @@ fn part_of(answers: &[Answer], position: u64) -> Result<Kept> {
         let columns: u64 = answer.columns.iter().map(|name| name.len() as u64).sum();
         let header = ANSWER_BYTES + columns;
         if header > room && next > position {
-            return Ok(Kept::encoded(&part, Some(next)));
+            return Ok(KeptPart::encoded(&part, Some(next)));
         }
         room = room.saturating_sub(header);
         next += u64::from(skip == 0);
@@ -486,8 +486,8 @@ fn part_of(answers: &[Answer], position: u64) -> Result<Kept> {
         }
         part.answers.push(answer.with_rows(from..to));
         if to < answer.rows.len() {
-            return Ok(Kept::encoded(&part, Some(next)));
+            return Ok(KeptPart::encoded(&part, Some(next)));
         }
     }
-    Ok(Kept::encoded(&part, None))
+    Ok(KeptPart::encoded(&part, None))
 }

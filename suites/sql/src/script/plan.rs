@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{ArgMatches, Args, FromArgMatches};
-use stablebench_protocol::{Digest, Part, Setting};
+use stablebench_protocol::{Digest, JobPart, Setting};
 use stablebench_suite::Suite;
 use stablebench_suite::compare::ceiling;
 use stablebench_suite::engines::{Configuration, Configurations, Kind};
@@ -174,7 +174,7 @@ Examples:
 struct Unknown;
 
 impl Model for Unknown {
-    fn execute(&mut self, _: &Part) -> stablebench_protocol::Result<Expected> {
+    fn execute(&mut self, _: &JobPart) -> stablebench_protocol::Result<Expected> {
         Ok(Expected::default())
     }
 

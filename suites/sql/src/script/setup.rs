@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use stablebench_protocol::{Job, Part, Setting};
+use stablebench_protocol::{Job, JobPart, Setting};
 use stablebench_suite::job::{Chosen, Message, Observed, Observer, Work, decode_one};
 use stablebench_suite::saving::with_more;
 use stablebench_suite::terminal::quoted;
@@ -192,12 +192,12 @@ struct ChosenSetup {
 }
 
 impl Chosen for ChosenSetup {
-    fn part(&self, from: u64, count: u64, each: bool) -> Part {
+    fn part(&self, from: u64, count: u64, each: bool) -> JobPart {
         let lines = self.setup.messages.iter().skip(from as usize).take(count as usize).flatten();
-        Part { job: job(lines), seed: self.seed, from, count, each }
+        JobPart { job: job(lines), seed: self.seed, from, count, each }
     }
 
-    fn whole(&self) -> Part {
+    fn whole(&self) -> JobPart {
         self.part(0, self.setup.len(), false)
     }
 
@@ -213,13 +213,13 @@ impl Chosen for ChosenSetup {
         true
     }
 
-    fn pieces(&self, from: u64) -> Vec<(String, Part)> {
+    fn pieces(&self, from: u64) -> Vec<(String, JobPart)> {
         let lines = self.setup.messages.get(from as usize).into_iter().flatten();
         let piece = |line: &Line| {
             let (name, number) = line.place.as_ref()?;
             let place = format!("{name}, line {number}: {}", excerpt(&joined(&line.text), 90));
             let job = job([line].into_iter());
-            Some((place, Part { job, seed: self.seed, from, count: 1, each: false }))
+            Some((place, JobPart { job, seed: self.seed, from, count: 1, each: false }))
         };
         lines.filter_map(piece).collect()
     }
@@ -401,7 +401,7 @@ struct ChosenLoad {
 }
 
 impl Chosen for ChosenLoad {
-    fn part(&self, from: u64, count: u64, each: bool) -> Part {
+    fn part(&self, from: u64, count: u64, each: bool) -> JobPart {
         let file = &self.load.file;
         let (offset, bytes) = match count {
             1 => part(file, from as usize),
@@ -413,10 +413,10 @@ impl Chosen for ChosenLoad {
             size: file.len() as u64,
             checksum: self.load.checksum,
         }));
-        Part { job, seed: self.seed, from, count, each }
+        JobPart { job, seed: self.seed, from, count, each }
     }
 
-    fn whole(&self) -> Part {
+    fn whole(&self) -> JobPart {
         self.part(0, self.load.len(), false)
     }
 
@@ -453,8 +453,8 @@ struct ChosenSettings {
 }
 
 impl Chosen for ChosenSettings {
-    fn part(&self, from: u64, count: u64, each: bool) -> Part {
-        Part {
+    fn part(&self, from: u64, count: u64, each: bool) -> JobPart {
+        JobPart {
             job: Job::new(&Sql::Configure(self.settings.clone())),
             seed: self.seed,
             from,
@@ -463,7 +463,7 @@ impl Chosen for ChosenSettings {
         }
     }
 
-    fn whole(&self) -> Part {
+    fn whole(&self) -> JobPart {
         self.part(0, 1, false)
     }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use anyhow::{Context, Result, bail};
-use stablebench_protocol::{Digest, Job, Part, Phase, PhaseCost};
+use stablebench_protocol::{Digest, Job, JobPart, Phase, PhaseCost};
 use stablebench_suite::cost::PageCosts;
 use stablebench_suite::job::{Chosen, Message, Observed, Observer, Work, decode_one};
 use stablebench_suite::report::number::Grouped;
@@ -27,7 +27,7 @@ struct ChosenTransactions {
 }
 
 impl Chosen for ChosenTransactions {
-    fn part(&self, from: u64, count: u64, each: bool) -> Part {
+    fn part(&self, from: u64, count: u64, each: bool) -> JobPart {
         let mut statements = Statements::default();
         // The place of each text in this message: equal ones are prepared once.
         let mut places: HashMap<&str, u32> = HashMap::new();
@@ -45,10 +45,10 @@ impl Chosen for ChosenTransactions {
             }
         }
         let job = Job::new(&Sql::Statements(statements));
-        Part { job, seed: self.seed, from, count, each }
+        JobPart { job, seed: self.seed, from, count, each }
     }
 
-    fn whole(&self) -> Part {
+    fn whole(&self) -> JobPart {
         self.part(0, self.operations, false)
     }
 

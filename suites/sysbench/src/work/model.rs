@@ -13,7 +13,7 @@
 use super::{Action, JOINED, LONG, RANGE, SHORT, actions, changes_rows};
 use crate::job::KeyShape::{self, *};
 use crate::job::Sysbench;
-use stablebench_protocol::{Digest, Part, Result};
+use stablebench_protocol::{Digest, JobPart, Result};
 use stablebench_workload::sql::{Value, add_row};
 use stablebench_workload::{Amount, ContentDigest, Expected, Model, Rng};
 use std::collections::{BTreeMap, BTreeSet};
@@ -289,7 +289,7 @@ fn bytes(columns: &[Value]) -> u64 {
 }
 
 impl Model for SysbenchModel {
-    fn execute(&mut self, part: &Part) -> Result<Expected> {
+    fn execute(&mut self, part: &JobPart) -> Result<Expected> {
         let job: Sysbench = part.job.decode()?;
         let (mut amount, mut digest, mut answered) = Default::default();
         for index in part.from..part.from.saturating_add(part.count) {

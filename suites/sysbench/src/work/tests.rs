@@ -12,8 +12,8 @@ fn job(shape: KeyShape, task: SysbenchTask) -> Sysbench {
     Sysbench { shape, storage: Storage::Stable, autocommit: false, rows: ROWS, task }
 }
 
-fn part(shape: KeyShape, task: SysbenchTask, from: u64, count: u64) -> Part {
-    Part { job: Job::new(&job(shape, task)), seed: SEED, from, count, each: false }
+fn part(shape: KeyShape, task: SysbenchTask, from: u64, count: u64) -> JobPart {
+    JobPart { job: Job::new(&job(shape, task)), seed: SEED, from, count, each: false }
 }
 
 fn populated_model(shape: KeyShape) -> SysbenchModel {
@@ -157,7 +157,7 @@ fn small_tables_have_ranges_too() {
             let mut model = SysbenchModel::new(shape);
             let mut execute = |task, count| {
                 let job = Job::new(&Sysbench { rows, ..job(shape, task) });
-                model.execute(&Part { job, seed: SEED, from: 0, count, each: false }).unwrap()
+                model.execute(&JobPart { job, seed: SEED, from: 0, count, each: false }).unwrap()
             };
             execute(Populate, populated(rows));
             for (of, name, _) in WORKLOADS {

@@ -30,7 +30,7 @@ pub use array::{Array, ID_MULTIPLE};
 
 use super::{Done, Failed, KeyValue, StoredRow, VisitRow, Writes};
 use crate::work::{IdSet, Selected};
-use stablebench_harness::{Records, State};
+use stablebench_harness::{Records, SavedState};
 use stablebench_protocol::{Engine, Error, Occupant, Result};
 use stablebench_workload::Amount;
 use std::hint::black_box;
@@ -110,7 +110,7 @@ impl<M: RawMemory + Clone> Floor<M> {
     /// # Errors
     ///
     /// If there is no room.
-    pub fn save(&mut self, state: State) -> Result<()> {
+    pub fn save(&mut self, state: SavedState) -> Result<()> {
         grow_to(&mut self.memory, DATA)?;
         let header = match self.owner() {
             Some(Engine::APPEND) => self.append.header(),
@@ -122,7 +122,7 @@ impl<M: RawMemory + Clone> Floor<M> {
     }
 
     /// Restores the engines from the header and returns the state; nothing if there is none.
-    pub fn load(&mut self) -> Option<State> {
+    pub fn load(&mut self) -> Option<SavedState> {
         if self.memory.pages() == 0 {
             return None;
         }
@@ -134,7 +134,7 @@ impl<M: RawMemory + Clone> Floor<M> {
             Some(Engine::ARRAY) => self.array.restore(&header),
             _ => {}
         }
-        State::decode(state)
+        SavedState::decode(state)
     }
 }
 

@@ -35,13 +35,13 @@ use stablebench_harness::{
     MAX_EACH, Staged, Suite, instructions, max_rows, measure, measure_step, trap,
 };
 use stablebench_protocol::{
-    Digest, Engine, Error, Inspected, MAX_PAYLOAD_BYTES, OperationCost, Part, PartCost, Result,
+    Digest, Engine, Error, Inspected, JobPart, MAX_PAYLOAD_BYTES, OperationCost, PartCost, Result,
 };
 use stablebench_workload::{Amount, ContentDigest};
 use std::ops::ControlFlow;
 
 impl<C: RowEngines> Suite<C> for Users {
-    fn stage(self, part: &Part) -> Result<Staged<C>> {
+    fn stage(self, part: &JobPart) -> Result<Staged<C>> {
         let Self { engine, payload_bytes, task } = self;
         check_payload(payload_bytes)?;
         let UsersTask::Operation { operation, transaction } = task else {
@@ -63,7 +63,7 @@ impl<C: RowEngines> Suite<C> for Users {
         }))
     }
 
-    fn results(&self, canister: &mut C, part: &Part) -> Result<Option<Digest>> {
+    fn results(&self, canister: &mut C, part: &JobPart) -> Result<Option<Digest>> {
         let UsersTask::Operation { operation, .. } = &self.task else {
             return Ok(None);
         };

@@ -2,7 +2,7 @@
 
 use super::{Database, Done, Failed, KeyValue, StoredRow, VisitRow, Writes};
 use crate::work::{IdSet, Selected};
-use stablebench_harness::State;
+use stablebench_harness::SavedState;
 use stablebench_harness::sql::{Pragmas, Prepare, Sql, Statements, first_number, number};
 use stablebench_protocol::{
     Error, JournalMode, LockingMode, Result, SqliteConfig, SqliteSettings, Storage,
@@ -30,7 +30,7 @@ pub struct UsersTable<S> {
 
 impl<S: Sql> UsersTable<S> {
     /// Restores the table after an upgrade. The connection has the pragmas of the state.
-    pub fn restore(sql: S, state: &State) -> Self {
+    pub fn restore(sql: S, state: &SavedState) -> Self {
         Self { sql, created: state.sqlite_created, opened_for_checks: false }
     }
 
@@ -40,8 +40,8 @@ impl<S: Sql> UsersTable<S> {
     }
 
     /// Returns the state that an upgrade must keep.
-    pub fn state(&self, payload_bytes: u32) -> State {
-        State {
+    pub fn state(&self, payload_bytes: u32) -> SavedState {
+        SavedState {
             payload_bytes,
             sqlite_config: self.sql.pragmas().config(),
             sqlite_created: self.created,
@@ -302,12 +302,12 @@ pub struct Databases<S, H> {
 impl<S: Sql, H: Sql> Databases<S, H> {
     /// Restores the databases after an upgrade, which the one on the heap does not survive. Both
     /// connections have the pragmas of the state.
-    pub fn restore(stable: S, heap: H, state: &State) -> Self {
+    pub fn restore(stable: S, heap: H, state: &SavedState) -> Self {
         Self { users: UsersTable::restore(stable, state), heap }
     }
 
     /// Returns the state that an upgrade must keep.
-    pub fn state(&self, payload_bytes: u32) -> State {
+    pub fn state(&self, payload_bytes: u32) -> SavedState {
         self.users.state(payload_bytes)
     }
 

@@ -244,10 +244,10 @@ fn list(ids: &[u64]) -> Selection {
     Selection::List(ids.to_vec())
 }
 
-fn part(operation: Operation, from: u64, count: u64) -> Part {
+fn part(operation: Operation, from: u64, count: u64) -> JobPart {
     let task = UsersTask::Operation { operation, transaction: None };
     let users = Users { engine: Engine::BTREE, payload_bytes: 9, task };
-    Part { job: Job::new(&users), seed: 1, from, count, each: false }
+    JobPart { job: Job::new(&users), seed: 1, from, count, each: false }
 }
 
 fn populated(rows: u64, bytes: u32) -> UsersModel {

@@ -5,8 +5,8 @@ use crate::memory::HeapMemory;
 use crate::{HeapCanister, RecordsCanister, failure};
 use stablebench_harness::{Host, MAX_EACH, MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS, Records};
 use stablebench_protocol::{
-    Digest, DigestPart, Engine, Error, Executed, Job, MAX_PAYLOAD_BYTES, Occupant, OperationCost,
-    Part, Result,
+    Digest, DigestPart, Engine, Error, Executed, Job, JobPart, MAX_PAYLOAD_BYTES, Occupant,
+    OperationCost, Result,
 };
 use stablebench_suite_users::canister::floor::Floor;
 use stablebench_suite_users::canister::{ByHand, RowEngines};
@@ -35,21 +35,21 @@ fn users(engine: Engine, operation: Operation) -> (Users, u64) {
     (Users { engine, payload_bytes: 100, task }, count)
 }
 
-fn all((users, count): (Users, u64)) -> Part {
-    Part { job: Job::new(&users), seed: 1, from: 0, count, each: false }
+fn all((users, count): (Users, u64)) -> JobPart {
+    JobPart { job: Job::new(&users), seed: 1, from: 0, count, each: false }
 }
 
-fn work(operation: Operation) -> Part {
+fn work(operation: Operation) -> JobPart {
     all(users(ENGINE, operation))
 }
 
 /// The same part in transactions of a size, and one by one.
-fn in_transactions(part: Part, size: Option<u64>, each: bool) -> Part {
+fn in_transactions(part: JobPart, size: Option<u64>, each: bool) -> JobPart {
     let mut users: Users = part.job.decode().unwrap();
     if let UsersTask::Operation { transaction, .. } = &mut users.task {
         *transaction = size;
     }
-    Part { job: Job::new(&users), each, ..part }
+    JobPart { job: Job::new(&users), each, ..part }
 }
 
 fn digest<C: RowEngines>(host: &mut Host<C>, job: &Job, limit: u64) -> Digest {
@@ -91,7 +91,7 @@ fn follow<C: RowEngines + Default>(engine: Engine, seed: u64) {
         let parts = [(0, cut), (cut, count - cut)].into_iter().filter(|(_, count)| *count > 0);
         let mut found = Expected::default();
         let outcome = parts.clone().try_for_each(|(from, count)| {
-            let executed = host.execute(&Part { from, count, ..whole.clone() })?;
+            let executed = host.execute(&JobPart { from, count, ..whole.clone() })?;
             assert_eq!(executed.each.len() as u64, if whole.each { count } else { 0 });
             found.rows += executed.measurement.rows;
             found.bytes += executed.measurement.bytes;
@@ -152,7 +152,7 @@ fn filled() -> Host<HeapCanister> {
 }
 
 #[track_caller]
-fn refused(host: &mut Host<HeapCanister>, part: &Part, error: Error) {
+fn refused(host: &mut Host<HeapCanister>, part: &JobPart, error: Error) {
     let before = host.describe().unwrap();
     assert_eq!(host.stage(part), Err(error.clone()));
     assert_eq!(host.execute(part), Err(error));
@@ -173,15 +173,15 @@ fn invalid_parts_are_refused() {
         refused(&mut host, &work(operation(list(&[]))), Error::NoRows);
         let part = work(operation(list(&[1, 2, 3])));
         for (from, count) in [(0, 4), (1, 3), (3, 1)] {
-            let outside = Part { from, count, ..part.clone() };
+            let outside = JobPart { from, count, ..part.clone() };
             refused(&mut host, &outside, Error::TooManyRows { limit: 3 });
         }
-        let overflowing = Part { from: 1, count: u64::MAX, ..part };
+        let overflowing = JobPart { from: 1, count: u64::MAX, ..part };
         refused(&mut host, &overflowing, Error::IdOverflow { largest: u64::MAX });
     }
     for operation in [Operation::Scan(9), Operation::Count] {
         for (from, count) in [(0, 2), (1, 1)] {
-            let outside = Part { from, count, ..work(operation.clone()) };
+            let outside = JobPart { from, count, ..work(operation.clone()) };
             refused(&mut host, &outside, Error::TooManyRows { limit: 1 });
         }
         let none = in_transactions(work(operation), Some(0), false);
@@ -197,12 +197,12 @@ fn jobs_of_other_suites_are_refused() {
     let mut host = filled();
     let suite = "rocksdb".to_owned();
     let job = Job { suite: suite.clone(), work: Vec::new() };
-    let part = Part { job: job.clone(), ..work(Operation::Count) };
+    let part = JobPart { job: job.clone(), ..work(Operation::Count) };
     refused(&mut host, &part, Error::SuiteUnavailable { suite: suite.clone() });
     assert_eq!(host.inspect(&job), Err(Error::SuiteUnavailable { suite: suite.clone() }));
     assert_eq!(host.content(&job, None, 1), Err(Error::SuiteUnavailable { suite }));
     let job = Job { suite: "users".to_owned(), work: b"DIDL".to_vec() };
-    let part = Part { job, ..part };
+    let part = JobPart { job, ..part };
     assert!(
         matches!(host.execute(&part), Err(Error::InvalidJob { suite, .. }) if suite == "users")
     );
@@ -234,7 +234,7 @@ fn a_message_has_a_maximum_number_of_rows() {
 #[test]
 fn a_reply_has_the_costs_of_a_maximum_number_of_operations() {
     let mut host = Host::new(HeapCanister::default());
-    let insert = |rows| Part { each: true, ..work(Operation::Insert(step(rows))) };
+    let insert = |rows| JobPart { each: true, ..work(Operation::Insert(step(rows))) };
     refused(&mut host, &insert(MAX_EACH + 1), Error::TooManyEach { limit: MAX_EACH });
     let executed = host.execute(&insert(MAX_EACH)).unwrap();
     assert_eq!(executed.each.len() as u64, MAX_EACH);
@@ -294,7 +294,7 @@ fn rows_are_changed_in_transactions() {
 }
 
 /// A host whose map fails at the id 205, and an insert whose 21st row has it.
-fn failing(transaction: Option<u64>, each: bool) -> (Host<HeapCanister>, Part) {
+fn failing(transaction: Option<u64>, each: bool) -> (Host<HeapCanister>, JobPart) {
     let mut canister = HeapCanister::default();
     canister.map.fails_at = Some(205);
     let mut host = Host::new(canister);
@@ -487,7 +487,7 @@ fn keys_and_values_survive_an_upgrade() {
     let memory = HeapMemory::default();
     let mut floor = Floor::new(memory.clone());
     floor.records(Engine::ARRAY).unwrap().put(&key(3), b"three").unwrap();
-    floor.save(stablebench_harness::State::default()).unwrap();
+    floor.save(stablebench_harness::SavedState::default()).unwrap();
     let mut floor = Floor::new(memory);
     floor.load().unwrap();
     let array = floor.records(Engine::ARRAY).unwrap();

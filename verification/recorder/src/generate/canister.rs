@@ -15,7 +15,7 @@ use std::path::Path;
 use candid::utils::ArgumentEncoder;
 use stablebench_conformance::{Call, Case, Kind, Source};
 use stablebench_protocol::{
-    DigestPart, Engine, Job, JournalMode, LockingMode, MAX_PAYLOAD_BYTES, Part, SqliteConfig,
+    DigestPart, Engine, Job, JobPart, JournalMode, LockingMode, MAX_PAYLOAD_BYTES, SqliteConfig,
     Synchronous, TempStore,
 };
 use stablebench_suite_users::work::STEP;
@@ -155,7 +155,7 @@ impl<'a> Sequence<'a> {
     }
 
     /// A part of the suite users on any rows, some of which may exist.
-    fn part(&mut self, engine: Engine, end: u64) -> Part {
+    fn part(&mut self, engine: Engine, end: u64) -> JobPart {
         let rows = 1 + self.rng.below(40);
         let list = |rng: &mut Rng, apart: u64| {
             let id = |_| rng.below(end / apart + 5) * apart;
@@ -177,7 +177,7 @@ impl<'a> Sequence<'a> {
         let count = operation.selection().map_or(1, Selection::rows);
         let task = UsersTask::Operation { operation, transaction };
         let job = Job::new(&Users { engine, payload_bytes: self.rng.below(200) as u32, task });
-        Part { job, seed: 0, from: 0, count, each: self.rng.below(2) == 0 }
+        JobPart { job, seed: 0, from: 0, count, each: self.rng.below(2) == 0 }
     }
 
     /// Adds a call that concerns the connection to SQLite.
