@@ -1,6 +1,6 @@
 /** The monthly bill: the cost of the reader's messages and rows with each engine. */
 
-import { ofStack, stack } from "./charts/rows.js";
+import { ofStack, stack } from "./charts.js";
 import { rulesOf, settingsOf, undoes } from "./data.js";
 import { announcer, fold, h, numberField } from "./dom.js";
 import { errorText, kindText, uncertain } from "./estimates/inserts.js";

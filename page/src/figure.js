@@ -3,12 +3,12 @@
  * table of its figures. It is drawn again when its width changes.
  *
  * @typedef {{title: string, about?: string, command?: string, file: string,
- *   draw: (context: import("./charts/frame.js").Context) => SVGElement,
+ *   draw: (context: import("./chart-parts.js").Context) => SVGElement,
  *   controls?: Node[], table?: Node?, tableTitle?: string, level?: number}} Figure
  */
 
+import { VARIABLES, isDark, values } from "./chart-parts.js";
 import { copyable } from "./command.js";
-import { VARIABLES, isDark, values } from "./charts/style.js";
 import { h, id } from "./dom.js";
 
 /** Width of a saved chart. */
