@@ -1,7 +1,7 @@
 /**
  * What all charts have in common: the colours, the style of each configuration, and the assembly of a chart from a
  * drawing by Plot, a legend below and, for a standalone chart, a title above and a background; domains and ticks of
- * logarithmic axes; and words for readers who do not see charts.
+ * logarithmic axes; words for readers who do not see charts; and the place of a chart on the page.
  *
  * The colours remain distinguishable with colour vision deficiency (after Okabe and Ito, darker on white). Charts use
  * their names: CSS variables on the page, values in standalone charts. A configuration has a colour, a dash pattern and a
@@ -9,10 +9,15 @@
  *
  * @typedef {{document: Document, colours: Object<string, string>, width: number, alone: boolean}} Context
  * @typedef {{key: string, heading: string, colour: string, dash: string?, symbol: string, width: number}} Series
+ * @typedef {{title: string, about?: string, command?: string, file: string,
+ *   draw: (context: Context) => SVGElement,
+ *   controls?: Node[], table?: Node?, tableTitle?: string, level?: number}} Figure
  */
 
 import { plot, dot, link, text } from "@observablehq/plot";
+import { copyable } from "./command.js";
 import { heading, isFloor } from "./data.js";
+import { h, id } from "./dom.js";
 import { whole } from "./format.js";
 
 const COLOURS = {
@@ -90,7 +95,7 @@ export function values(name) {
 }
 
 /** Colours as variables of the page. */
-export const VARIABLES = Object.fromEntries(Object.keys(COLOURS.light).map((name) => [name, `var(--${name})`]));
+const VARIABLES = Object.fromEntries(Object.keys(COLOURS.light).map((name) => [name, `var(--${name})`]));
 
 /** The colours as CSS declarations. @param {"light"|"dark"} name */
 export function declarations(name) {
@@ -350,4 +355,63 @@ export function extremes(points, series, value, text = whole) {
   const [low, high] = [ordered[0], ordered[ordered.length - 1]];
   if (low === high) return `${name(low)} ${text(value(low))}`;
   return `from ${name(low)} ${text(value(low))} to ${name(high)} ${text(value(high))}`;
+}
+
+/** Width of a saved chart. */
+const SAVED = 960;
+
+/** Functions that redraw the figures, by canvas. @type {WeakMap<Element, () => void>} */
+const redraws = new WeakMap();
+const observer =
+  typeof ResizeObserver === "undefined"
+    ? null
+    : new ResizeObserver((entries) => {
+        for (const { target } of entries) redraws.get(target)?.();
+      });
+
+/**
+ * A chart on the page: heading, description, drawing, command, a button that saves it, and the
+ * table of its figures. It is drawn again when its width changes.
+ * @param {Figure} of
+ * @returns {{element: HTMLElement, redraw: () => void}}
+ */
+export function figure(of) {
+  const heading = id("figure");
+  const canvas = h("div", { class: "canvas" });
+  let drawn = 0;
+  const draw = (width) => {
+    drawn = width;
+    canvas.replaceChildren(of.draw({ document, colours: VARIABLES, width, alone: false }));
+  };
+  redraws.set(canvas, () => {
+    const width = Math.floor(canvas.clientWidth);
+    if (width > 0 && width !== drawn) draw(width);
+  });
+  observer?.observe(canvas);
+  const element = h(
+    "figure",
+    { class: "figure", "aria-labelledby": heading },
+    h(`h${of.level ?? 4}`, { id: heading }, of.title),
+    of.about && h("p", { class: "about" }, of.about),
+    of.controls?.length ? h("div", { class: "controls" }, of.controls) : null,
+    canvas,
+    h(
+      "figcaption",
+      { class: "below" },
+      h("button", { type: "button", class: "quiet", onclick: () => save(of) }, "Save as SVG",
+        h("span", { class: "hidden" }, `: ${of.title}`)),
+      of.command && copyable(of.command, of.title),
+    ),
+    of.table && h("details", {}, h("summary", {}, of.tableTitle ?? "The figures"), of.table),
+  );
+  return { element, redraw: () => drawn > 0 && draw(drawn) };
+}
+
+/** Downloads the chart as a file, with the current colours as values. */
+function save(of) {
+  const svg = of.draw({ document, colours: values(isDark() ? "dark" : "light"), width: SAVED, alone: true });
+  const text = `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(svg)}\n`;
+  const address = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+  h("a", { href: address, download: `${of.file}.svg` }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

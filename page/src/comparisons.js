@@ -9,12 +9,11 @@
  * @typedef {{section: string, name: string, configuration: string, old: number, new: number, ratio: number}} Change
  */
 
-import { series } from "./chart-parts.js";
+import { figure, series } from "./chart-parts.js";
 import { dots, ofDots } from "./charts.js";
 import { copyable } from "./command.js";
 import { about, configurationsOf, heading, inside, isFloor, measured, rulesOf, unique } from "./data.js";
 import { choice, fold, h, slug } from "./dom.js";
-import { figure } from "./figure.js";
 import { times, whole } from "./format.js";
 import { numeric, table, textual } from "./tables.js";
 

@@ -6,7 +6,7 @@
  * settings. That of ratios has one row per section.
  */
 
-import { series } from "./chart-parts.js";
+import { figure, series } from "./chart-parts.js";
 import { dots, heatMap, lines, ofDots, ofHeat, ofLines, ofSpread, ofStack, spread, stack } from "./charts.js";
 import { copyable, narrowed } from "./command.js";
 import { means, ratios } from "./comparisons.js";
@@ -15,7 +15,6 @@ import {
   workParts,
 } from "./data.js";
 import { choice, fold, h, slug } from "./dom.js";
-import { figure } from "./figure.js";
 import { count, spaced, times, whole } from "./format.js";
 import * as names from "./names.js";
 import { numeric, sectionTable, sheetTable, table, textual } from "./tables.js";
