@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::{
-    CACHE, command, done, in_cache, refused, signal, stablebench, stderr, stdout, succeeds,
+    CACHE, command, in_cache, output_of, refused, signal, stablebench, stderr, stdout, succeeds,
 };
 
 #[test]
@@ -137,7 +137,7 @@ fn a_closed_pipe_is_quiet() {
 /// The revision in the results of a short run.
 fn revision(mut command: Command, directory: &Path) -> Option<String> {
     command.args(["--no-wall-time", "--out=results.json"]).current_dir(directory);
-    done(command.env_remove("CARGO_MANIFEST_DIR"));
+    output_of(command.env_remove("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(directory.join("results.json")).unwrap();
     let results: serde_json::Value = serde_json::from_str(&text).unwrap();
     results["revision"].as_str().map(str::to_owned)
