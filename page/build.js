@@ -9,7 +9,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { declarations } from "./src/charts/style.js";
+import { declarations } from "./src/chart-parts.js";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const BROWSERS = ["chrome100", "firefox113", "safari16.4"];

@@ -8,10 +8,10 @@
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { parseHTML } from "linkedom";
-import { values } from "./src/charts/style.js";
-import { lines } from "./src/charts/lines.js";
+import { values } from "./src/chart-parts.js";
+import { lines } from "./src/charts.js";
 import { named } from "./src/data.js";
-import { linesContent, linesOf } from "./src/suites/sections.js";
+import { linesContent, linesOf } from "./src/suite.js";
 
 /** About the maximum width of an image on GitHub. */
 const WIDTH = 800;

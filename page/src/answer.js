@@ -3,9 +3,8 @@
 import { copyable, exactly, measuredWith, snippet } from "./command.js";
 import { heading, pragmas, settingsOf, undoes } from "./data.js";
 import { announcer, choice, fold, h, numberField } from "./dom.js";
-import { UNCERTAIN, errorSize, errorText, kindText, leaveOneOut, uncertain } from "./estimates/inserts.js";
+import { OPERATIONS, UNCERTAIN, errorSize, errorText, kindText, leaveOneOut, uncertain } from "./estimates/inserts.js";
 import { leaveOneOut as operationsLeftOut } from "./estimates/mix.js";
-import { OPERATIONS } from "./estimates/points.js";
 import { compared, ranked } from "./estimates/rank.js";
 import { count, dollars, percent, short, times, whole } from "./format.js";
 import { LIMITS, sourceOf } from "./question.js";

@@ -1,11 +1,11 @@
 /** The monthly bill: the cost of the reader's messages and rows with each engine. */
 
-import { ofStack, stack } from "./charts/rows.js";
+import { figure } from "./chart-parts.js";
+import { ofStack, stack } from "./charts.js";
 import { rulesOf, settingsOf, undoes } from "./data.js";
 import { announcer, fold, h, numberField } from "./dom.js";
 import { errorText, kindText, uncertain } from "./estimates/inserts.js";
 import { DAYS, billed, envelope } from "./estimates/rank.js";
-import { figure } from "./figure.js";
 import { dollars, fixed, percent, short, times, whole } from "./format.js";
 import { LIMITS, sourceOf } from "./question.js";
 import { rankedColumn, table } from "./tables.js";

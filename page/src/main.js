@@ -2,12 +2,12 @@
 
 import { answer } from "./answer.js";
 import { bill } from "./bill.js";
-import { isDark } from "./charts/style.js";
+import { isDark } from "./chart-parts.js";
 import { changesSection, multipliers } from "./comparisons.js";
 import { named, rulePairs, ruleChoices, unpack, visible } from "./data.js";
 import { h, id } from "./dom.js";
 import { firstOf, follow, question, sources } from "./question.js";
-import { provenance, suite } from "./suites/view.js";
+import { provenance, suite } from "./suite.js";
 
 async function start() {
   const place = document.getElementById("page");

@@ -20,7 +20,7 @@
  * @typedef {import("./estimates/mix.js").Mix} Mix
  * @typedef {{key: string}} Column
  * @typedef {{report: import("./data.js").Report, columns: Column[], limit: number?, first: Object,
- *   mix: Mix?, rows: [number, number], measurements?: import("./estimates/points.js").Measurements,
+ *   mix: Mix?, rows: [number, number], measurements?: import("./estimates/inserts.js").Measurements,
  *   cost: (column: Column, asked: Mix) => Estimate}} Source
  *   `first` is the mix that it shows first, `mix` the measured one, `rows` the measured tables
  * @typedef {{asked: Asked, sources: Source[], listen: (update: (now: boolean) => void) => void,
@@ -28,9 +28,8 @@
  */
 
 import { measured, unique } from "./data.js";
-import { known, none } from "./estimates/inserts.js";
+import { NOTHING, known, measurements, none, parts, rangesOf, usual } from "./estimates/inserts.js";
 import { estimateMix } from "./estimates/mix.js";
-import { NOTHING, measurements, parts, rangesOf, usual } from "./estimates/points.js";
 import * as names from "./names.js";
 
 /** What is asked if nothing is said, and no file has a mix. */

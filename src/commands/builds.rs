@@ -17,9 +17,10 @@ use super::replica::embedded;
 use super::run::{PriceArgs, failed};
 use crate::builds::{Module, Package, Project};
 use crate::canisters::{self, SOURCES, Source, hash};
-use crate::durations::{self, Expected, Rest};
 use crate::interrupt::{self, Interrupted};
-use crate::progress::{Output, Progress};
+use crate::progress::{
+    Expected, Output, Progress, Rest, earlier_duration, expected_seconds, keep_duration,
+};
 use crate::replica::embedded::Embedded;
 use crate::replica::options::ReplicaArgs;
 use crate::replica::{Answer, Cost, Replica};
@@ -113,17 +114,17 @@ pub fn builds(args: &BuildsArgs, output: &Output) -> Result<()> {
     let mut results = empty(args, project, &options, &replica);
     let mut replies = BTreeMap::new();
     let name = |options: &Options| format!("builds of {}: {options}", project.name);
-    let expected = |options| Expected { share: 1.0, before: durations::before(&name(options)) };
+    let expected = |options| Expected { share: 1.0, before: earlier_duration(&name(options)) };
     let expected: Vec<Expected> = options.iter().map(expected).collect();
     let rest = Arc::new(Rest::new("build", &expected, 1));
     let measured =
-        options.iter().zip(durations::seconds(&expected)).try_for_each(|(options, seconds)| {
+        options.iter().zip(expected_seconds(&expected)).try_for_each(|(options, seconds)| {
             interrupt::check()?;
             let (began, left) = (Instant::now(), Arc::clone(&rest));
             let step = progress.rest(&options.to_string(), move || left.left().to_string());
             one(args, &chosen, options, &replica, &mut results, &mut replies, progress)?;
             let took = began.elapsed();
-            durations::ended(&name(options), took);
+            keep_duration(&name(options), took);
             step.done(&format!("{:.1} s; {}", took.as_secs_f64(), rest.done(seconds, took)));
             file.save(&results)
         });

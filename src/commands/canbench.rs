@@ -10,6 +10,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use stablebench_replica::{Canister, Rules};
 
+use super::closest;
 use super::replica::embedded;
 use crate::canbench::config::Config;
 use crate::canbench::output::{
@@ -19,7 +20,6 @@ use crate::canbench::output::{Compared, Report, csv, json, markdown};
 use crate::canbench::results::{self, Benches, Measured, Results, Setup, entries, regressed};
 use crate::canbench::{self, How, Project, install, without_tracing};
 use crate::canisters::{self, hash, plain};
-use crate::closest::closest;
 use crate::progress::Output;
 use crate::replica::options::{CacheUseArgs, ReplicaArgs, SubnetKind, rule_sets};
 use crate::results::save_text;

@@ -25,8 +25,8 @@ use stablebench_replica::decoding::{decode_untyped, decode_values};
 use stablebench_replica::files::{self, MAX_TEXT};
 use stablebench_replica::{Canister, MethodKind, Module, Principal};
 
+use super::listed;
 use super::nesting::parse_nested;
-use crate::closest::listed;
 use crate::progress::Progress;
 use crate::terminal::safe_line;
 

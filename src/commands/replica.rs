@@ -10,8 +10,7 @@ use stablebench_replica::{Effort, Rules, saved_note};
 
 use crate::cache::{Cache, DURATIONS, Entry, Folder, Kind, Note, Versions};
 use crate::canisters::Built;
-use crate::durations;
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::replica::embedded::Embedded;
 use crate::replica::options::{
     Address, CacheFolderArgs, LIMIT, ReplicaArg, ReplicaArgs, SubnetKind, TargetArgs, limit,
@@ -217,9 +216,9 @@ pub fn remember_durations(args: &ReplicaArgs) {
 
 fn remember(folder: Folder) {
     let read = |folder: &Folder| folder.read(DURATIONS).ok().flatten().unwrap_or_default();
-    durations::remember(durations::parse(&read(&folder)), move |name, took| {
+    progress::remember_durations(progress::parse_durations(&read(&folder)), move |name, took| {
         // Another program may have added some. If it cannot be written, later runs do not know it.
-        let file = durations::with(&read(&folder), name, took);
+        let file = progress::with_duration(&read(&folder), name, took);
         let _ = folder.write(DURATIONS, &file);
     });
 }

@@ -12,10 +12,10 @@ use stablebench_suite::plan::{Ceilings, Plan, Shard};
 use stablebench_suite::{Suite, words};
 use stablebench_suite_builds::NotBuilt;
 
+use super::closest_by;
 use super::replica::{check, remember_durations, target};
 use super::spending::agree;
 use crate::canisters::{self, Built};
-use crate::closest::closest_by;
 use crate::compare::{Gates, compare};
 use crate::interrupt::{self, Interrupted};
 use crate::progress::{Output, Progress};

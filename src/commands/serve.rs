@@ -112,7 +112,7 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     // The file is checked before anything is served.
     let every = Duration::from_secs(args.save_every);
     let mut state = match &args.state {
-        Some(path) => Some(State::take(path, every, &output.progress)?),
+        Some(path) => Some(SavedCanisters::take(path, every, &output.progress)?),
         None => None,
     };
     if let (Some(state), Some(memory)) = (&state, &args.environment.stable_memory)
@@ -129,7 +129,7 @@ pub fn serve(args: &ServeArgs, output: &Output) -> Result<()> {
     let listener = bind(args)?;
     let pocket_ic = pocket_ic_server(args, &output.progress)?;
     let (replica, cache) = embedded(&args.replica, &output.progress)?;
-    let saved_at = state.as_ref().map(State::path).filter(|path| path.exists());
+    let saved_at = state.as_ref().map(SavedCanisters::path).filter(|path| path.exists());
     let (mut subnet, listed) = match saved_at {
         Some(path) => saved(path, &replica, &output.progress)?,
         None => (Subnet::new(replica.inner()), Vec::new()),
@@ -404,7 +404,7 @@ const SHARE: u32 = 20;
 type Versions = BTreeMap<Principal, u64>;
 
 /// A file to which this process saves its canisters.
-struct State {
+struct SavedCanisters {
     path: PathBuf,
     every: Duration,
     progress: Progress,
@@ -419,7 +419,7 @@ struct State {
     _lock: StateLock,
 }
 
-impl State {
+impl SavedCanisters {
     /// Locks the file for this process.
     ///
     /// # Errors
@@ -515,11 +515,11 @@ impl State {
 /// A thread that saves the canisters while they are served.
 struct Keeper {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<State>,
+    thread: JoinHandle<SavedCanisters>,
 }
 
 impl Keeper {
-    fn start(mut state: State, server: Server) -> Result<Self> {
+    fn start(mut state: SavedCanisters, server: Server) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let keep = move || {
@@ -537,7 +537,7 @@ impl Keeper {
     }
 
     /// Stops after the current save.
-    fn stop(self) -> Result<State> {
+    fn stop(self) -> Result<SavedCanisters> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
         self.thread.join().map_err(|_| anyhow!("saving the canisters failed; this is a bug"))

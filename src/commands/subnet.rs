@@ -12,7 +12,6 @@ use stablebench_server::sign_data;
 
 use super::interface::{Argument, Interface, Names, named};
 use crate::canisters::{self, Built};
-use crate::closest;
 use crate::progress::Progress;
 use crate::replica::embedded::{Embedded, install_with};
 use crate::report::number::Grouped;
@@ -371,7 +370,7 @@ fn check_exists(subnet: &Subnet, id: &Principal, path: &Path) -> Result<()> {
         subnet.exists(id),
         "{} contains no canister {id}; it contains {}",
         path.display(),
-        closest::listed(&id.to_text(), &known)
+        super::listed(&id.to_text(), &known)
     );
     Ok(())
 }

@@ -12,9 +12,7 @@ use super::step::{At, Relation, Subject};
 use super::wire::Purpose;
 use super::{Runner, interrupt, lock, refused, wire};
 use crate::cache::{Digests, Prepared, Setup};
-use crate::durations;
-use crate::durations::Left;
-use crate::progress;
+use crate::progress::{Left, ProgressStep, keep_duration};
 use crate::replica::Canister;
 use crate::replica::ceiling::{Below, Exceeded};
 use crate::results::{Case, FixtureInfo, Held, Measured, Outcome, Populate};
@@ -41,7 +39,7 @@ struct Live<'a> {
     known: Option<Held>,
     /// True once the results describe the populated fixture.
     described: bool,
-    progress: &'a progress::Step,
+    progress: &'a ProgressStep,
     began: Instant,
 }
 
@@ -86,7 +84,7 @@ impl Runner<'_> {
         let began = Instant::now();
         let remark = self.steps(fixture, last, known, &progress, began).context(label)?;
         let took = began.elapsed();
-        durations::ended(&self.name_of_duration(fixture), took);
+        keep_duration(&self.name_of_duration(fixture), took);
         let left = match done(took) {
             Left { parts: 0, .. } => String::new(),
             left => format!("; {left}"),
@@ -108,7 +106,7 @@ impl Runner<'_> {
         fixture: &Fixture,
         last: usize,
         known: Option<Held>,
-        progress: &progress::Step,
+        progress: &ProgressStep,
         began: Instant,
     ) -> Result<String> {
         let setup = self.setup(fixture);

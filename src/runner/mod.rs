@@ -26,9 +26,8 @@ use stablebench_protocol::{Engine, Error};
 
 use crate::cache::Cache;
 use crate::canisters::Built;
-use crate::durations::{self, Expected, Rest};
 use crate::interrupt;
-use crate::progress::Progress;
+use crate::progress::{Expected, Progress, Rest, earlier_duration, expected_seconds};
 use crate::replica::ceiling::Ceiling;
 use crate::replica::{Reject, Replica, Unmeasured};
 use crate::results::{
@@ -167,7 +166,7 @@ impl<'a> Runner<'a> {
         ordered.sort_by_key(|fixture| std::cmp::Reverse(duration(fixture)));
         let expected: Vec<_> = ordered.iter().map(|fixture| self.expected(fixture)).collect();
         let rest = Arc::new(Rest::new("fixture", &expected, jobs));
-        let with_seconds = ordered.into_iter().zip(durations::seconds(&expected));
+        let with_seconds = ordered.into_iter().zip(expected_seconds(&expected));
         let waiting: Mutex<VecDeque<_>> = Mutex::new(with_seconds.collect());
         let left = rest.left();
         if matches!(self.progress, Progress::Lines) && left.time.is_some_and(|time| time > LONG) {
@@ -211,7 +210,7 @@ impl<'a> Runner<'a> {
     }
 
     fn expected(&self, fixture: &Fixture) -> Expected {
-        let before = durations::before(&self.name_of_duration(fixture));
+        let before = earlier_duration(&self.name_of_duration(fixture));
         let work = fixture.rows.max(1) as f64 + fixture.steps.len() as f64;
         Expected { share: f64::from(duration(fixture)) * work, before }
     }

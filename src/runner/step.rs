@@ -21,7 +21,7 @@ use super::ranges::{self, KnownContent, Ranges, Table};
 use super::spread::{described, spread};
 use super::wire::{self, MessageOutcome, Purpose, ResultDigest};
 use super::{Runner, interrupt};
-use crate::progress;
+use crate::progress::ProgressStep;
 use crate::replica::ceiling::{Exceeded, heap_warning};
 use crate::replica::{Canister, Copied, Cost, Messages, Receipt};
 use crate::report::number::{Grouped, Short};
@@ -63,7 +63,7 @@ impl Runner<'_> {
         fixture: &Fixture,
         step: &Step,
         subject: Subject<'_>,
-        progress: &progress::Step,
+        progress: &ProgressStep,
     ) -> Result<(Measured, Populate)> {
         match step.measures {
             // Searches try their jobs themselves.
@@ -471,7 +471,7 @@ impl Runner<'_> {
         chosen: &dyn Chosen,
         mut observer: Box<dyn Observer>,
         canister: &mut dyn Messages,
-        progress: &progress::Step,
+        progress: &ProgressStep,
     ) -> Result<(Measured, Populate)> {
         let keeps = observer.kept();
         let mut sum: Option<Detail> = None;

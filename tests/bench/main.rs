@@ -9,11 +9,11 @@
 
 mod canister;
 mod doltlite;
-mod interface;
 mod key_value;
 mod leveldb;
 mod memory;
 mod methods;
+mod modules;
 mod sqlite;
 mod users;
 mod vfs;

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::{CACHE, command, done, in_cache, stderr, stdout};
+use crate::{CACHE, command, in_cache, output_of, stderr, stdout};
 
 const MANIFEST: &str = r#"
 [package]
@@ -110,7 +110,7 @@ fn a_crate_is_compared_over_builds() {
     let mut arguments = vec!["--call", "add", "()", "--call", "vectors", "()"];
     arguments.extend(["--call", "add", "()"]);
     arguments.extend(keys.iter().flat_map(|key| ["--build", key]));
-    let output = done(&mut builds(folder.path(), &arguments));
+    let output = output_of(&mut builds(folder.path(), &arguments));
     let results = results(&folder.path().join("builds.json"));
     let measured = |build| instructions(&results, "add ()", build);
     // Calls that are repeated have cases of their own.
@@ -134,7 +134,7 @@ fn a_crate_is_compared_over_builds() {
         &["report", "builds.json", "--format", "markdown"][..],
         &["compare", "builds.json", "--configurations", "default", "opt-level=1"],
     ] {
-        done(&mut in_cache(&CACHE, arguments, folder.path()));
+        output_of(&mut in_cache(&CACHE, arguments, folder.path()));
     }
 }
 
@@ -179,7 +179,7 @@ fn a_module_is_optimised_again_only_if_it_or_the_program_changed() {
     let path = format!("{}:{path}", programs.path().display());
     let optimised = || {
         let arguments = ["--call", "add", "()", "--build", "wasm-opt=O2"];
-        done(builds(folder.path(), &arguments).env("PATH", &path));
+        output_of(builds(folder.path(), &arguments).env("PATH", &path));
         fs::read_to_string(programs.path().join("runs")).unwrap().lines().count()
     };
     stand_in(programs.path(), "7");
@@ -208,7 +208,7 @@ fn a_missing_program_is_a_row_with_the_next_step() {
     let keys = ["default", "wasm-opt=O3", "ic-wasm=shrink"];
     let mut arguments = vec!["--call", "add", "()"];
     arguments.extend(keys.iter().flat_map(|key| ["--build", key]));
-    let output = done(builds(folder.path(), &arguments).env("PATH", programs.path()));
+    let output = output_of(builds(folder.path(), &arguments).env("PATH", programs.path()));
     let table = stdout(&output);
     for reason in [
         "wasm-opt=O3: wasm-opt is missing; install it: apt-get install binaryen",
@@ -229,7 +229,7 @@ fn an_ic_wasm_without_the_command_is_a_row_with_the_next_step() {
     executable(&programs.path().join("ic-wasm"), script);
     let path = format!("{}:{}", programs.path().display(), std::env::var("PATH").unwrap());
     let arguments = ["--call", "add", "()", "--build", "ic-wasm=shrink", "--build", "ic-wasm=O3"];
-    done(builds(folder.path(), &arguments).env("PATH", path));
+    output_of(builds(folder.path(), &arguments).env("PATH", path));
     let results = results(&folder.path().join("builds.json"));
     assert!(outcome(&results, "add ()", "ic-wasm=shrink")["measured"].is_object());
     let optimised = outcome(&results, "add ()", "ic-wasm=O3");
@@ -244,7 +244,7 @@ fn wasm_opt_makes_a_module_that_replies_the_same() {
     small(folder.path());
     let arguments =
         ["--call", "add", "()", "--build", "opt-level=1", "--build", "opt-level=1,wasm-opt=O3"];
-    done(&mut builds(folder.path(), &arguments));
+    output_of(&mut builds(folder.path(), &arguments));
     let results = results(&folder.path().join("builds.json"));
     let optimised = outcome(&results, "add ()", "opt-level=1,wasm-opt=O3");
     match Command::new("wasm-opt").arg("--version").output() {
@@ -309,7 +309,7 @@ fn the_interface_is_in_the_file_of_the_package() {
     let error = stderr(&output);
     assert!(error.contains("one of its packages with --package: small, other"), "{error}");
     for more in [&["--package=small"][..], &["--manifest-path=backend/Cargo.toml"]] {
-        done(&mut builds(folder.path(), &[&call[..], more].concat()));
+        output_of(&mut builds(folder.path(), &[&call[..], more].concat()));
     }
     let results = results(&folder.path().join("builds.json"));
     assert_eq!(results["canisters"][0]["name"], "small/default");
@@ -327,7 +327,7 @@ fn the_suite_measures_every_kind_of_work() {
         ["run", "builds", "--build", BUILD, "--rows=2000", "--batch=100", "--no-wall-time"];
     // A wrapper of the compiler would change the names of symbols, and so the module: it is not used.
     let mut command = command(&arguments, folder.path());
-    let output = done(command.env("RUSTC_WORKSPACE_WRAPPER", "/nowhere/wrapper"));
+    let output = output_of(command.env("RUSTC_WORKSPACE_WRAPPER", "/nowhere/wrapper"));
     let results = results(&folder.path().join("builds.json"));
     let cases = results["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 11);

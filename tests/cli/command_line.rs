@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::{
-    CACHE, command, done, in_cache, refused, signal, stablebench, stderr, stdout, succeeds,
+    CACHE, command, in_cache, output_of, refused, signal, stablebench, stderr, stdout, succeeds,
 };
 
 #[test]
@@ -21,7 +21,62 @@ fn help() {
     let cores = std::thread::available_parallelism().unwrap();
     let jobs = "Canisters that run in parallel\n          \n          [default: ";
     let shown = stdout(&output).replace(&format!("{jobs}{cores}]"), &format!("{jobs}cores]"));
-    insta::assert_snapshot!(shown);
+    insta::assert_snapshot!(shown, @"
+    The cost of storing and reading data in a canister of the Internet Computer.
+
+    Without a command: the users suite on 1 000 000 rows, with the options of `run users`.
+
+    Usage: stablebench [OPTIONS] [COMMAND]
+
+    Commands:
+      run          Run a suite
+      list         List the suites
+      compare      Compare two runs, or two configurations: ratios of instructions, ceilings, every
+                   value
+      merge        Join the shards of a run
+      report       Print saved results as tables, CSV, JSON or an HTML page
+      profile      Show the functions in which a case spends its instructions
+      canbench     Run the benchmarks of a canbench project, without a server
+      sql          Execute SQL in a canister and show what each statement costs
+      call         Call a method of a canister on the embedded replica
+      serve        Serve canisters on this machine to the Internet Computer's ordinary clients
+      pocket-ic    Serve the tests of canisters as a PocketIC server does
+      module       Write the module of a canister to files, ready to be deployed
+      builds       Build a crate with many options, and compare what its calls cost
+      cache        Show or clear the cache of compiled modules and populated canisters
+      completions  Print a completion script for a shell
+      man          Print the manual page
+      help         Print this message or the help of the given subcommand(s)
+
+    Options:
+      -q, --quiet
+              Print results and errors only: no progress, no notes
+
+          --color <WHEN>
+              Use colours and bold text; NO_COLOR is honoured
+
+              Possible values:
+              - auto:   On a terminal only
+              - always: Always
+              - never:  Never
+              
+              [default: auto]
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+      -V, --version
+              Print version
+
+    Examples:
+      The users suite on 1 000 000 rows, then a page for a browser:
+        stablebench
+        stablebench report results.json -o report.html
+      Two configurations, quickly, as Markdown:
+        stablebench --rows 10000 --engines btree,sqlite/wal --format markdown
+      All options of a suite:
+        stablebench run users --help
+    ");
 }
 
 #[test]
@@ -29,7 +84,26 @@ fn list_of_suites_and_of_cases() {
     let suites = stdout(&stablebench(&["list"], Path::new(".")));
     assert!(suites.starts_with("users "), "{suites}");
     let args = ["--list", "--batches=10,1,10", "--journal-modes=wal", "--at=end"];
-    insta::assert_snapshot!(stdout(&stablebench(&args, Path::new("."))));
+    insta::assert_snapshot!(stdout(&stablebench(&args, Path::new("."))), @"
+    btree, 1 000 000 rows of 100 bytes
+      insert       end 1
+      insert       end 10
+    sqlite/persist,cache_size=1000, 1 000 000 rows of 100 bytes
+      insert       end 1
+      insert       end 10
+    sqlite/wal, 1 000 000 rows of 100 bytes
+      insert       end 1
+      insert       end 10
+    sqlite-vfs, 1 000 000 rows of 100 bytes
+      insert       end 1
+      insert       end 10
+    append, 1 000 000 rows of 100 bytes
+      insert       end 1
+      insert       end 10
+    array, 1 000 000 rows of 100 bytes
+      insert       end 1
+      insert       end 10
+    ");
 }
 
 #[test]
@@ -137,7 +211,7 @@ fn a_closed_pipe_is_quiet() {
 /// The revision in the results of a short run.
 fn revision(mut command: Command, directory: &Path) -> Option<String> {
     command.args(["--no-wall-time", "--out=results.json"]).current_dir(directory);
-    done(command.env_remove("CARGO_MANIFEST_DIR"));
+    output_of(command.env_remove("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(directory.join("results.json")).unwrap();
     let results: serde_json::Value = serde_json::from_str(&text).unwrap();
     results["revision"].as_str().map(str::to_owned)

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::{
-    command, done, fails, files, own_cache, signal, stablebench, stderr, stdout, succeeds,
+    command, fails, files, output_of, own_cache, signal, stablebench, stderr, stdout, succeeds,
 };
 
 /// The options of a fast run, on the canister whose module compiles the fastest.
@@ -58,7 +58,7 @@ fn tables_are_folded_to_the_width_of_the_terminal() {
 fn colours_follow_the_option_and_the_environment() {
     let bold = |args: &[&str], no_color: &str| {
         let args = [args, &["report", "published:users"]].concat();
-        let output = done(command(&args, Path::new(".")).env("NO_COLOR", no_color));
+        let output = output_of(command(&args, Path::new(".")).env("NO_COLOR", no_color));
         stdout(&output).contains("\u{1b}[1m")
     };
     assert!(!bold(&[], ""), "a pipe");

@@ -22,10 +22,10 @@ mod canbench;
 mod command_line;
 mod documents;
 mod environment;
-mod kept;
 mod key_value;
 mod network;
 mod own_canisters;
+mod persistence;
 mod pocket_ic;
 mod profile;
 mod results;
@@ -49,7 +49,7 @@ static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
         }
     }
     for canister in ["bench", "bench_vfs", "bench_leveldb"] {
-        done(&mut in_cache(&home, &["call", canister, "describe"], Path::new(".")));
+        output_of(&mut in_cache(&home, &["call", canister, "describe"], Path::new(".")));
     }
     home
 });
@@ -72,7 +72,7 @@ fn stablebench(args: &[&str], directory: &Path) -> Output {
 /// Runs the program, which must succeed.
 #[track_caller]
 fn succeeds(args: &[&str], directory: &Path) -> Output {
-    done(&mut command(args, directory))
+    output_of(&mut command(args, directory))
 }
 
 /// Runs the program, which must end with exit code 2.
@@ -93,7 +93,7 @@ fn refused(args: &[&str], directory: &Path) -> String {
 
 /// Runs a command, which must succeed.
 #[track_caller]
-fn done(command: &mut Command) -> Output {
+fn output_of(command: &mut Command) -> Output {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", stderr(&output));
     output

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::serve::{module, reply};
-use crate::{Server, command, done, fails, refused, signal, stderr, stdout, succeeds};
+use crate::{Server, command, fails, output_of, refused, signal, stderr, stdout, succeeds};
 
 /// Replies with the argument of its installation, counts, keeps both over an upgrade, prints, and
 /// reads a certificate.
@@ -559,6 +559,6 @@ fn an_unknown_backend_for_memories_is_one_message() {
     let words = "the environment variable STABLEBENCH_MEMORY is \"mmap\"; here it can be ";
     assert!(text.contains(words) && text.trim_end().ends_with("portable"), "{text}");
     for backend in ["", "portable"] {
-        done(command(&call, directory.path()).env("STABLEBENCH_MEMORY", backend));
+        output_of(command(&call, directory.path()).env("STABLEBENCH_MEMORY", backend));
     }
 }

@@ -18,7 +18,7 @@ use ic_management_canister_types::{
 use serde_json::{Value, json};
 
 use crate::environment::unwritable;
-use crate::{CACHE, command, done, stderr, stdout};
+use crate::{CACHE, command, output_of, stderr, stdout};
 
 const MANAGEMENT: Principal = Principal::management_canister();
 
@@ -44,7 +44,7 @@ fn plain(program: &Path, args: &[&str]) -> Command {
 }
 
 fn printed(command: &mut Command) -> String {
-    stdout(&done(command))
+    stdout(&output_of(command))
 }
 
 #[test]

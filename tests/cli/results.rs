@@ -198,7 +198,69 @@ fn parts_of_different_runs_are_refused() {
     printed += &format!("merge --out=one.json\n{}", stderr(&output));
     let output = stablebench(&["run", "sysbench", "--shard=1/2", "--max-ratio=2"], directory);
     printed += &format!("\nwith a ceiling\n{}", stderr(&output));
-    insta::assert_snapshot!(printed);
+    insta::assert_snapshot!(printed, @"
+    merge one.json
+    stablebench: the file of shard 2/2 is missing
+
+    merge third.json
+    stablebench: the file of shard 1/3, of 3/3 is missing
+
+    merge one.json one.json two.json
+    stablebench: one.json and one.json are both shard 1/2
+
+    merge one.json third.json
+    stablebench: one.json and third.json are not shards of one run, because their number of shards differs:
+      2
+      3
+
+    merge one.json whole.json
+    stablebench: whole.json is not a shard: its command has no --shard, stablebench run cuckoo --num 128 --lookups 20 --keys scattered --engines cuckoo,array --rules 2026-10
+
+    merge one.json cut.json
+    stablebench: cut.json is not complete; finish shard 2/2 first:
+      stablebench run cuckoo --num 128 --lookups 20 --keys scattered --engines cuckoo,array --shard 2/2 --rules 2026-10 --out cut.json --resume
+
+    merge one.json unfilled.json
+    stablebench: unfilled.json is not complete; finish shard 2/2 first:
+      stablebench run cuckoo --num 128 --lookups 20 --keys scattered --engines cuckoo,array --shard 2/2 --rules 2026-10 --out unfilled.json --resume
+
+    merge one.json other.json
+    stablebench: one.json and other.json are not shards of one run, because their canister bench differs:
+      ac26385fcca8f937ad46d5e8d0111d2ed48a5bb816ebb14dca7968b993954c9d
+      00
+
+    merge one.json older.json
+    stablebench: one.json and older.json are not shards of one run, because their stablebench differs:
+      0.1.0
+      0.0.1
+
+    merge one.json more.json
+    stablebench: more.json contains more than shard 2/2 measures: 13 cases of 4 fixtures instead of 12 of 4
+
+    merge one.json renamed.json
+    stablebench: renamed.json is not complete; finish shard 2/2 first:
+      stablebench run cuckoo --num 128 --lookups 20 --keys scattered --engines cuckoo,array --shard 2/2 --rules 2026-10 --out renamed.json --resume
+
+    merge one.json unknown.json
+    stablebench: unknown.json cannot be merged, because this stablebench does not understand its command, stablebench run cuckoo --new=1 --shard 2/2: the suite cuckoo does not have that option: unexpected argument '--new' found
+
+    merge one.json seeded.json
+    stablebench: one.json and seeded.json are not shards of one run, because their command differs:
+      stablebench run cuckoo --num 128 --lookups 20 --keys scattered --engines cuckoo,array --rules 2026-10
+      stablebench run cuckoo --seed 2 --rules 2026-10
+
+    merge one.json odd.json
+    stablebench: odd.json: a shard is I/N, with I from 1 to N and N up to 1000, such as 2/3
+
+    merge one.json missing.json
+    stablebench: cannot read results from missing.json: No such file or directory (os error 2)
+
+    merge --out=one.json
+    stablebench: one.json is one of the shards; choose another --out
+
+    with a ceiling
+    stablebench: a shard has only some of the configurations that ceilings compare; join the shards with `stablebench merge`, and check the whole with `stablebench compare FILE --configurations A B`, which has --max-ratio and --max-average
+    ");
     let output = merge(&["two.json", "one.json"], directory);
     assert!(output.status.success(), "{}", stderr(&output));
 

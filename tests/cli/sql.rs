@@ -618,7 +618,26 @@ fn commands_have_the_meaning_that_they_have_in_sqlite3() {
     ];
     let args: Vec<&str> = commands.iter().flat_map(|it| ["-c", it]).collect();
     let shown = succeeded(&sql(&[&["--setup=schema.sql"], &args[..]].concat(), folder.path()));
-    insta::assert_snapshot!(shown);
+    insta::assert_snapshot!(shown, @"
+    users
+    CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT, city TEXT);
+    name7
+    QUERY PLAN
+    `--SEARCH users USING INTEGER PRIMARY KEY (rowid=?)
+    name3
+    journal_mode = persist
+    synchronous = off
+    locking_mode = exclusive
+    temp_store = memory
+    page_size = 4096
+    cache_size = 100
+    100
+    ┌───┬─────┐
+    │ x │  y  │
+    ├───┼─────┤
+    │ a │ 1.5 │
+    └───┴─────┘
+    ");
     let help = succeeded(&sql(&["-c", ".help"], folder.path()));
     for name in
         "help tables schema indexes mode read import dump open save quit eqp timer config engine \

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::{done, fails, stablebench, stderr, stdout, succeeds};
+use crate::{fails, output_of, stablebench, stderr, stdout, succeeds};
 
 const SCHEMA: &str = "\
 CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT, points INTEGER);
@@ -135,7 +135,7 @@ fn the_command_of_an_answer_repeats_the_run_in_a_shell() {
     shell.envs(stablebench.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let paths = std::env::var("PATH").unwrap();
     let paths = format!("{}:{paths}", program.parent().unwrap().display());
-    let again = done(shell.env("PATH", paths).current_dir(path));
+    let again = output_of(shell.env("PATH", paths).current_dir(path));
     assert_eq!(stdout(&again), shown.replace("report sql.json", "report again.json"));
     assert!(std::fs::read(path.join("again.json")).unwrap() == saved);
 }

@@ -11,8 +11,36 @@
  * cache of SQLite depends on how many pages it splits, not on the rows. Where two ways lead to a figure, the nearer one
  * counts, and the range contains both. `docs/report.md` has the errors.
  *
- * @typedef {import("./points.js").Point} Point
- * @typedef {import("./interpolate.js").Span} Span
+ * The measured points are messages of the suite users that insert rows into a warm table, and those with operations of
+ * one other kind. All estimates are made from these.
+ *
+ * The cost of a message has parts that add up to its cycles:
+ *
+ *     compute   the instructions of the work, without charges for pages
+ *     touched   the part of the work charged for heap pages
+ *     stable    the part of the work charged for pages of stable memory
+ *     heap      the charge for changed heap pages at the end of the message
+ *     around    the instructions around the work: this canister's own checks
+ *     fee       the cycles beyond the charge: submitting the message
+ *
+ * If the replica does not report pages, `compute` is the whole work.
+ *
+ * @typedef {{compute: number, touched: number?, stable: number?, heap: number?, around: number?, fee: number?}} Parts
+ * @typedef {{n: number, rows: number, payload: number, place: string, parts: Parts}} Point
+ * @typedef {{key: string, points: Point[]}} Column
+ * @typedef {{rows: number, payload: number, places: string[], columns: Column[], limit: number?,
+ *   page: number}} Points
+ *   `rows` and `payload` are the usual sizes: those of the section insert; `page` is the charge for a written
+ *   page, 0 if pages have no such charge
+ * @typedef {"insert"|"read"|"update"|"delete"|"scan"} Operation `scan` reads a range of 100 rows
+ * @typedef {Point & {operation: Operation}} Measured
+ * @typedef {{key: string, measured: Measured[], inserts: Column, capacity: {touched: number, stable: number}}} Engine
+ *   `capacity` is the charge if every page of the usual table, and every page of the heap that messages touch, were written
+ * @typedef {{rows: number, payload: number, page: number, places: string[], limit: number?,
+ *   inserts: Points, engines: Engine[]}} Measurements the sizes and the page are those of `inserts`
+ * @typedef {{x: number, y: number}} Position a point on a line
+ * @typedef {"linear"|"logarithmic"|"steps"} Shape `steps`: pages, which stay as they are until something begins
+ * @typedef {{y: number, low: number, high: number}} Span a value, and its range
  * @typedef {"measured"|"interpolated"|"estimated"|"none"} Kind
  * @typedef {{kind: Kind, cost: ReturnType<typeof sum>?, low: number, high: number, how: string, error: number?}} Estimate
  *   `low` and `high` limit the instructions; `error` is the larger factor between them and the estimate, minus 1;
@@ -24,10 +52,217 @@
  *   `usual.n` is the number of new rows of `curve` and `lengths`; `page` is the charge for a written page
  */
 
-import { unique } from "../data.js";
+import { measured, unique, workParts } from "../data.js";
 import { fixed, percent, short, whole } from "../format.js";
-import { interpolate, span, spanning } from "./interpolate.js";
-import { ROW, ascending, sum, values, work } from "./points.js";
+import * as names from "../names.js";
+
+/** The operations of a message, in the order of their options. @type {Operation[]} */
+export const OPERATIONS = ["insert", "read", "update", "delete", "scan"];
+/** A message without operations. */
+export const NOTHING = { insert: 0, read: 0, update: 0, delete: 0, scan: 0, indexes: 0 };
+/** Bytes that a row takes beside its payload: the key, lengths, a pointer to it. */
+export const ROW = 12;
+
+/** @param {import("../data.js").Report} report @returns {Points?} `null` if the section insert is missing */
+export function points(report) {
+  if (report.results.suite !== "users") return null;
+  const { cases } = report.results;
+  const first = cases.find((of) => of.section === "insert" && names.insert(of.name));
+  if (!first) return null;
+  const { rows, payload } = first;
+  const columns = new Map();
+  let limit = null;
+  for (const of of cases) {
+    const found = measured(of);
+    limit ??= found?.capacity && Number(found.capacity.limit);
+    const sizes = found && of.state === "warm" && names.newRows(of.section, of.name);
+    if (!sizes) continue;
+    if (!columns.has(of.configuration)) columns.set(of.configuration, { key: of.configuration, points: [], inserts: false });
+    const column = columns.get(of.configuration);
+    column.inserts ||= of.section === "insert";
+    column.points.push({ ...sizes, rows: of.rows, payload: of.payload, parts: parts(of, found) });
+  }
+  const kept = [...columns.values()].filter((column) => column.inserts).map(({ key, points: all }) => ({ key, points: all }));
+  const usual = kept.flatMap((column) => column.points.filter((of) => of.rows === rows && of.payload === payload));
+  const measuredPlaces = new Set(usual.map((of) => of.place));
+  return { rows, payload, places: ["middle", "end", "random"].filter((place) => measuredPlaces.has(place)), columns: kept, limit, page: pageCharge(cases) };
+}
+
+/** The parts of a measured cost. @param {import("../data.js").Case} of @param {any} found its measurement @returns {Parts} */
+export function parts(of, found) {
+  const work = Number(found.instructions);
+  const [compute, touched, stable] = workParts(of) ?? [work, null, null];
+  const cost = found.detail?.cost;
+  const cycles = cost ? Number(cost.cycles) : null;
+  if (!cost?.inside) return { compute, touched, stable, heap: null, around: null, fee: cycles === null ? null : cycles - work };
+  const charge = Number(cost.inside.charge);
+  const counted = Number(cost.inside.instructions);
+  return { compute, touched, stable, heap: charge - counted, around: counted - work, fee: cycles - charge };
+}
+
+/** The charge for a page that a message writes; a page that it reads only costs half of it. */
+function pageCharge(cases) {
+  const pages = cases.map((of) => measured(of)?.detail?.pages).find((of) => of?.touched?.stable_written);
+  return pages ? (2 * Number(pages.stable)) / (Number(pages.touched.stable) + Number(pages.touched.stable_written)) : 0;
+}
+
+/** The instructions of the work. @param {Parts} of */
+function work(of) {
+  return of.compute + (of.touched ?? 0) + (of.stable ?? 0);
+}
+
+/**
+ * Sums of the parts: `charge` and `cycles` of the work, and `message` of the whole message.
+ * @param {Parts} of
+ */
+function sum(of) {
+  const instructions = work(of);
+  const charge = of.heap === null ? null : instructions + of.heap;
+  const message = charge === null || of.around === null ? null : charge + of.around;
+  const cycles = (charged) => (of.fee === null ? null : (charged ?? instructions) + of.fee);
+  return { instructions, charge, cycles: cycles(charge), message: { charge: message, cycles: cycles(message) } };
+}
+
+/** The sizes for which there are figures. @param {Points} all @returns {{n: [number, number], payload: [number, number], rows: [number, number]}} */
+export function rangesOf(all) {
+  const every = all.columns.flatMap((column) => column.points);
+  const ends = (list) => [Math.min(...list), Math.max(...list)];
+  const usual = (of) => of.payload === all.payload;
+  return {
+    n: ends(every.filter((of) => usual(of) && of.rows === all.rows).map((of) => of.n)),
+    payload: ends(every.map((of) => of.payload)),
+    rows: ends(every.filter(usual).map((of) => of.rows)),
+  };
+}
+
+/** The initial number of rows per message: 100, or else the median of those measured. */
+export function usual([low, high], all) {
+  const found = unique(all.columns.flatMap((column) => column.points).filter((of) => of.payload === all.payload && of.rows === all.rows).map((of) => of.n));
+  return found.includes(100) ? 100 : found.sort((one, other) => one - other)[found.length >> 1] ?? Math.round((low + high) / 2);
+}
+
+/** @param {import("../data.js").Report} report @returns {Measurements?} `null` if the section insert of the suite users is missing */
+export function measurements(report) {
+  const inserts = points(report);
+  if (!inserts) return null;
+  const { rows, payload, page, places, limit, columns } = inserts;
+  const engines = columns.map((column) => {
+    const found = report.results.cases.filter((of) => of.configuration === column.key && of.state === "warm").flatMap(ofCase);
+    return { key: column.key, measured: found, inserts: column, capacity: capacity(report, column.key, found, inserts) };
+  });
+  return { rows, payload, page, places, limit, inserts, engines };
+}
+
+/** @param {import("../data.js").Case} of @returns {Measured[]} one or none */
+function ofCase(of) {
+  const found = measured(of);
+  const work = found && names.operation(of.section, of.name);
+  return work ? [{ ...work, rows: of.rows, payload: of.payload, parts: parts(of, found) }] : [];
+}
+
+/** A small cache of SQLite is the most of a heap that a message touches, however much it does. */
+const MORE = 1.1;
+
+function capacity(report, key, found, { rows, payload, page }) {
+  const fixture = report.results.fixtures.find((of) => of.configuration === key && of.rows === rows && of.payload === payload && of.outcome.measured);
+  if (!fixture || !page) return { touched: Infinity, stable: Infinity };
+  const { heap_pages: heap, stable_pages: stable } = fixture.outcome.measured;
+  const most = Math.max(...found.filter((of) => of.rows === rows && of.payload === payload).map((of) => of.parts.touched ?? 0));
+  return { touched: Math.min(2 * page * Number(heap), MORE * most), stable: 2 * page * Number(stable) };
+}
+
+/** Points in ascending order, each size once. @template {Point} T @param {T[]} points @param {string} axis @returns {T[]} */
+export function ascending(points, axis) {
+  const sorted = [...points].sort((one, other) => one[axis] - other[axis]);
+  return sorted.filter((of, at) => at === 0 || of[axis] !== sorted[at - 1][axis]);
+}
+
+/** The values of a part along an axis. @param {Point[]} points @param {string} part @param {string} axis */
+export function values(points, part, axis) {
+  return points.map((of) => ({ x: of[axis], y: of.parts[part] }));
+}
+
+/** A step is steeper than the lines before and after it by this factor. */
+const STEEPER = 1.5;
+/** A value that grows faster than this power of the size has a step. */
+const FASTEST = { linear: 1.05, logarithmic: 1.05, steps: 0.7 };
+
+/**
+ * Interpolation between measured points, with the range in which the true value is expected. There is no
+ * figure beyond the first and the last point.
+ *
+ * A message has a fixed cost and a cost per row, and a row has a fixed cost and a cost per byte: these lie on a
+ * straight line. The depth of a tree grows with the logarithm of its rows: both axes are logarithmic. The range
+ * is from one of these lines to the other, and wider in two cases:
+ *
+ *     step   If the value grows faster than the size, or faster than before and after, something begins between
+ *            the points (SQLite goes through its whole cache): the value may be that of either point.
+ *     miss   If a surrounding point is outside of the range that its own neighbours give, the range is extended
+ *            by as much.
+ *
+ * @param {Position[]} points ascending in x
+ * @param {number} x
+ * @param {Shape} shape
+ * @returns {(Span & {from: number, to: number})?} `from` equals `to` at a measured point
+ */
+export function interpolate(points, x, shape) {
+  const exact = points.find((point) => point.x === x);
+  if (exact) return { ...span(exact.y), from: x, to: x };
+  const after = points.findIndex((point) => point.x > x);
+  if (after < 1) return null;
+  const found = between(points, after, x, shape);
+  const misses = [after - 1, after].filter((at) => at > 0 && at < points.length - 1).map((at) => miss(points, at, shape));
+  return {
+    y: found.y,
+    low: found.low * Math.min(1, ...misses.map((of) => of.low)),
+    high: found.high * Math.max(1, ...misses.map((of) => of.high)),
+    from: points[after - 1].x,
+    to: points[after].x,
+  };
+}
+
+/** A point compared with the range that its neighbours give, as factors. */
+function miss(points, at, shape) {
+  const { x, y } = points[at];
+  const { low, high } = between(points.filter((of) => of.x !== x), at, x, shape);
+  return { low: low > 0 && y > 0 ? Math.min(1, y / low) : 1, high: high > 0 ? Math.max(1, y / high) : 1 };
+}
+
+/** A value that is known exactly. @param {number} y @returns {Span} */
+export function span(y) {
+  return { y, low: y, high: y };
+}
+
+/** A value with a range that contains it and all others. @param {number} y @param {...number} others @returns {Span} */
+export function spanning(y, ...others) {
+  return { y, low: Math.min(y, ...others), high: Math.max(y, ...others) };
+}
+
+/** The value at x between the points before and at `after`. */
+function between(points, after, x, shape) {
+  const [low, high] = [points[after - 1], points[after]];
+  const straight = low.y + slope(low, high) * (x - low.x);
+  // Zero has no logarithm.
+  const logarithms = low.x > 0 && low.y > 0 && high.y > 0;
+  const share = Math.log(x / low.x) / Math.log(high.x / low.x);
+  const curved = logarithms ? low.y * (high.y / low.y) ** share : straight;
+  const growth = logarithms ? Math.log(high.y / low.y) / Math.log(high.x / low.x) : high.y > low.y ? Infinity : 0;
+  if (growth > FASTEST[shape] || (shape === "linear" && steep(points, after))) {
+    const nearest = share < 0.5 ? low.y : high.y;
+    return spanning(shape !== "steps" ? straight : growth > 1 ? nearest : curved, low.y, high.y);
+  }
+  return shape === "logarithmic" ? spanning(curved, straight) : spanning(straight, curved);
+}
+
+function slope(low, high) {
+  return (high.y - low.y) / (high.x - low.x);
+}
+
+/** Returns `true` if the line to a point is steeper than those before and after it. */
+function steep(points, after) {
+  const lines = [after - 1, after + 1].filter((at) => at > 0 && at < points.length).map((at) => slope(points[at - 1], points[at]));
+  return lines.length > 0 && slope(points[after - 1], points[after]) > STEEPER * Math.max(0, ...lines);
+}
 
 /** An estimate with a larger error answers nothing: the page asks to measure. */
 export const UNCERTAIN = 0.25;
@@ -53,8 +288,8 @@ const DEPTH = 0.1;
 const NOISE = 0.2;
 
 /**
- * @param {import("./points.js").Points} all
- * @param {import("./points.js").Column} column
+ * @param {Points} all
+ * @param {Column} column
  * @param {{n: number, payload: number, rows: number, place: string}} at
  * @returns {Estimate}
  */
@@ -75,7 +310,7 @@ export function estimate(all, column, at) {
 
 /**
  * The parts of a cost, with their ranges.
- * @param {import("./points.js").Points} all
+ * @param {Points} all
  * @param {Point[]} here points of one column at one place
  * @param {{n: number, payload: number, rows: number}} at
  * @returns {{refused: string}|{refused: null, of: Lines, spans: Object<string, Span?>}}
@@ -106,7 +341,7 @@ export function ranged(spans) {
   return { cost, low, high, error: Math.max(high / cost.instructions, low > 0 ? cost.instructions / low : Infinity) - 1 };
 }
 
-/** A measured cost. @param {import("./points.js").Parts} parts @returns {Estimate} */
+/** A measured cost. @param {Parts} parts @returns {Estimate} */
 export function known(parts) {
   const cost = sum(parts);
   return { kind: "measured", cost, low: cost.instructions, high: cost.instructions, how: "", error: null };
@@ -143,8 +378,8 @@ function surrounding(sizes, at, what) {
 /**
  * The error of estimates of measured points: each is left out in turn and estimated from the others, which are
  * then further apart than in use.
- * @param {import("./points.js").Points} all
- * @param {import("./points.js").Column} column
+ * @param {Points} all
+ * @param {Column} column
  * @param {string} place
  * @returns {Object<string, Errors>} by axis
  */
@@ -159,7 +394,7 @@ export function leaveOneOut(all, column, place) {
 
 /**
  * The errors of estimates of measured points.
- * @template {import("./points.js").Point} T
+ * @template {Point} T
  * @param {T[]} points
  * @param {(point: T) => Estimate} guess from other points
  * @returns {Errors}
@@ -196,7 +431,7 @@ export function kindText({ kind }) {
 }
 
 /**
- * @param {import("./points.js").Points} all
+ * @param {Points} all
  * @param {Point[]} here points of one column at one place
  * @returns {Lines}
  */

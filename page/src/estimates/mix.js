@@ -23,16 +23,16 @@
  * measured with more numbers. In the middle and at the end, operations work on the same few pages.
  *
  * @typedef {import("./inserts.js").Estimate} Estimate
- * @typedef {import("./interpolate.js").Span} Span
+ * @typedef {import("./inserts.js").Span} Span
  * @typedef {{insert: number, read: number, update: number, delete: number, scan: number, indexes: number,
  *   rows: number, payload: number, place: string}} Mix
  * @typedef {{n: number, rows: number, payload: number, place: string}} At
  * @typedef {{spans: Object<string, Span?>, fixed: Object<string, number>}} Share the cost of the operations of one kind
  */
 
-import { PARTS, errorsOf, estimate, known, none, outside, partsAt, ranged } from "./inserts.js";
-import { interpolate, span, spanning } from "./interpolate.js";
-import { NOTHING, OPERATIONS, ROW, ascending, values } from "./points.js";
+import {
+  NOTHING, OPERATIONS, PARTS, ROW, ascending, errorsOf, estimate, interpolate, known, none, outside, partsAt, ranged, span, spanning, values,
+} from "./inserts.js";
 
 const PAGES = ["touched", "stable", "heap"];
 /** What a message pays once. */
@@ -62,8 +62,8 @@ const ELSEWHERE = 0.2;
 const OFTEN = 1.5;
 
 /**
- * @param {import("./points.js").Measurements} all
- * @param {import("./points.js").Engine} engine
+ * @param {import("./inserts.js").Measurements} all
+ * @param {import("./inserts.js").Engine} engine
  * @param {Mix} mix
  * @returns {Estimate}
  */
@@ -85,8 +85,8 @@ export function estimateMix(all, engine, mix) {
 /**
  * The error of estimates of measured messages with one kind of operation: each is left out in turn and estimated from
  * the others, which are then further apart than in use.
- * @param {import("./points.js").Measurements} all
- * @param {import("./points.js").Engine} engine
+ * @param {import("./inserts.js").Measurements} all
+ * @param {import("./inserts.js").Engine} engine
  * @returns {Object<string, import("./inserts.js").Errors>} by operation
  */
 export function leaveOneOut(all, engine) {
@@ -207,8 +207,8 @@ function intercept(points) {
 }
 
 /**
- * @param {import("./points.js").Measurements} all
- * @param {import("./points.js").Engine} engine
+ * @param {import("./inserts.js").Measurements} all
+ * @param {import("./inserts.js").Engine} engine
  * @param {string} operation
  * @param {At} at at random places
  * @returns {Share|{refused: string}}

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { domain, ticks } from "../../src/charts/frame.js";
-import { together } from "../../src/charts/lines.js";
-import { heat } from "../../src/charts/rows.js";
-import { series as styles } from "../../src/charts/style.js";
+import { domain, series as styles, ticks } from "../../src/chart-parts.js";
+import { heat, together } from "../../src/charts.js";
 import { committed } from "../results.js";
 
 test("axes contain all values and have round ticks", () => {

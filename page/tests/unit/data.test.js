@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { changes, means, ratios } from "../../src/comparisons.js";
 import { chargeParts, inside, measured, ruleChoices, rulePairs, rulesOf, visible, workParts } from "../../src/data.js";
 import { dollars, leading, percent, short, tick, times, whole } from "../../src/format.js";
-import { changes, means, ratios } from "../../src/ratios.js";
 import { available, sorted } from "../../src/tables.js";
 import { NEW, OLD, USERS, committed, report, withoutParts } from "../results.js";
 

@@ -32,7 +32,7 @@ pub struct Steps(Vec<Typed>);
 /// A step as it was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Typed {
-    Step(Step, Option<Source>),
+    Step(CallStep, Option<Source>),
     /// The steps in a file.
     Lines(PathBuf),
 }
@@ -46,7 +46,7 @@ enum Source {
 
 /// A call or an upgrade.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct CallStep {
     pub action: Action,
     pub argument: Option<Argument>,
     /// The number of calls.
@@ -81,7 +81,7 @@ const HEX: &str = "args-hex";
 const FILE: &str = "args-file";
 const CALLS: &str = "calls";
 
-impl Step {
+impl CallStep {
     fn new(action: Action) -> Self {
         Self { action, argument: None, times: NonZeroU32::MIN, place: None }
     }
@@ -103,7 +103,7 @@ impl Steps {
     /// # Errors
     ///
     /// If a file cannot be read, or a line is no step.
-    pub fn read(&self) -> Result<Vec<Step>> {
+    pub fn read(&self) -> Result<Vec<CallStep>> {
         let inputs = self.0.iter().filter(|typed| match typed {
             Typed::Step(_, Some(Source::File(path))) | Typed::Lines(path) => is_input(path),
             Typed::Step(..) => false,
@@ -116,7 +116,7 @@ impl Steps {
             match typed {
                 Typed::Step(step, None) => steps.push(step.clone()),
                 Typed::Step(step, Some(source)) => {
-                    steps.push(Step { argument: Some(source.read()?), ..step.clone() });
+                    steps.push(CallStep { argument: Some(source.read()?), ..step.clone() });
                 }
                 Typed::Lines(path) => steps.extend(lines(path)?),
             }
@@ -124,7 +124,7 @@ impl Steps {
         Ok(steps)
     }
 
-    fn last(&mut self) -> Option<(&mut Step, &mut Option<Source>)> {
+    fn last(&mut self) -> Option<(&mut CallStep, &mut Option<Source>)> {
         match self.0.last_mut() {
             Some(Typed::Step(step, source)) => Some((step, source)),
             Some(Typed::Lines(_)) | None => None,
@@ -134,7 +134,7 @@ impl Steps {
     /// Adds a word: a method, or the arguments of the step before it.
     fn word(&mut self, word: &str) -> Result<(), String> {
         if !word.trim_start().starts_with('(') {
-            let step = Step::new(Action::Call(word.to_owned()));
+            let step = CallStep::new(Action::Call(word.to_owned()));
             self.0.push(Typed::Step(step, None));
             return Ok(());
         }
@@ -165,7 +165,7 @@ impl Steps {
 
     fn repeat(&mut self, times: NonZeroU32) -> Result<(), String> {
         match self.last() {
-            Some((Step { action: Action::Call(_), times: once, .. }, _)) => {
+            Some((CallStep { action: Action::Call(_), times: once, .. }, _)) => {
                 *once = times;
                 Ok(())
             }
@@ -203,7 +203,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Reads the steps in a file.
-fn lines(path: &Path) -> Result<Vec<Step>> {
+fn lines(path: &Path) -> Result<Vec<CallStep>> {
     let text = String::from_utf8(read(path)?)
         .with_context(|| format!("{} is not UTF-8", path.display()))?;
     let mut steps = Steps::default();
@@ -243,7 +243,7 @@ impl Steps {
                 (Action::Call(method.to_owned()), rest)
             }
         };
-        self.0.push(Typed::Step(Step::new(step), None));
+        self.0.push(Typed::Step(CallStep::new(step), None));
         match rest {
             "" => {}
             arguments if arguments.starts_with('(') => self.argue(arguments)?,
@@ -313,12 +313,12 @@ impl FromArgMatches for Steps {
             let added = match id {
                 WORDS => steps.word(&value),
                 UPGRADE => {
-                    let step = Step::new(Action::Upgrade(value));
+                    let step = CallStep::new(Action::Upgrade(value));
                     steps.0.push(Typed::Step(step, None));
                     Ok(())
                 }
                 UPGRADE_ARGS => match steps.last() {
-                    Some((Step { action: Action::Upgrade(_), .. }, _)) => steps.argue(&value),
+                    Some((CallStep { action: Action::Upgrade(_), .. }, _)) => steps.argue(&value),
                     _ => Err("--upgrade-args follows --upgrade".to_owned()),
                 },
                 HEX => steps.source(Source::Hex(value)),
@@ -353,8 +353,8 @@ mod tests {
         Steps::from_arg_matches(&matches).map_err(|error| error.to_string())
     }
 
-    fn shown(steps: &[Step]) -> Vec<String> {
-        let argument = |step: &Step| match step.argument(7) {
+    fn shown(steps: &[CallStep]) -> Vec<String> {
+        let argument = |step: &CallStep| match step.argument(7) {
             None => String::new(),
             Some(Argument::Text(text)) => text,
             Some(Argument::Bytes(bytes)) => format!("{bytes:?}"),

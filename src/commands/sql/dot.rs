@@ -10,9 +10,9 @@ use stablebench_suite::engines::Configuration;
 use stablebench_suite_sql::Value;
 
 use super::dump::{copy, import, parts};
-use super::print::{self, Mode};
+use super::print::{self, PrintMode};
 use super::session::Session;
-use super::state::{Costs, State};
+use super::state::{Costs, ShellState};
 use super::text::{Kind, items, words};
 use super::{advice, check_file, setup, text};
 use crate::commands::replica::embedded;
@@ -28,7 +28,7 @@ pub struct Command {
     pub name: &'static str,
     arguments: &'static str,
     about: &'static str,
-    run: fn(&mut State<'_>, &[String]) -> Result<Next>,
+    run: fn(&mut ShellState<'_>, &[String]) -> Result<Next>,
 }
 
 /// What follows a command.
@@ -136,7 +136,7 @@ pub const COMMANDS: &[Command] = &[
 ];
 
 /// Executes a command. What fails is printed, and the shell goes on.
-pub fn run(state: &mut State<'_>, line: &str) -> Result<Next> {
+pub fn run(state: &mut ShellState<'_>, line: &str) -> Result<Next> {
     let outcome = words(line).and_then(|words| {
         let (name, arguments) =
             words.split_first().context("a command has a name; .help lists them")?;
@@ -164,7 +164,7 @@ fn find(name: &str) -> Result<&'static Command> {
 }
 
 /// Executes a statement or a command. A failure is printed.
-pub fn item(state: &mut State<'_>, kind: Kind, text: &str) -> Result<Next> {
+pub fn item(state: &mut ShellState<'_>, kind: Kind, text: &str) -> Result<Next> {
     match kind {
         Kind::Command if state.interactive => {
             state.stoppable(|state| run(state, text)).and_then(|(next, _)| next)
@@ -176,7 +176,7 @@ pub fn item(state: &mut State<'_>, kind: Kind, text: &str) -> Result<Next> {
 }
 
 /// Executes all of a text, until something fails or `.quit`.
-pub fn all(state: &mut State<'_>, text: &str, from: &str, keep_going: bool) -> Result<Next> {
+pub fn all(state: &mut ShellState<'_>, text: &str, from: &str, keep_going: bool) -> Result<Next> {
     let mut outcome = Next::Line;
     let around = state.place.take();
     for one in items(text) {
@@ -214,7 +214,7 @@ fn optional<'a>(arguments: &'a [String], what: &str) -> Result<Option<&'a str>> 
     }
 }
 
-fn help(state: &mut State<'_>, _: &[String]) -> Result<Next> {
+fn help(state: &mut ShellState<'_>, _: &[String]) -> Result<Next> {
     const BEFORE: usize = 42;
     let width = state.output.terminal.width.map_or(100, usize::from).max(BEFORE + 20);
     for Command { name, arguments, about, .. } in COMMANDS {
@@ -228,12 +228,12 @@ fn help(state: &mut State<'_>, _: &[String]) -> Result<Next> {
     Ok(Next::Line)
 }
 
-fn quit(_: &mut State<'_>, _: &[String]) -> Result<Next> {
+fn quit(_: &mut ShellState<'_>, _: &[String]) -> Result<Next> {
     Ok(Next::Quit)
 }
 
 /// Returns the first column of a query's rows.
-fn column(state: &mut State<'_>, text: &str, parameter: Option<&str>) -> Result<Vec<String>> {
+fn column(state: &mut ShellState<'_>, text: &str, parameter: Option<&str>) -> Result<Vec<String>> {
     let parameters = parameter.map(|text| Value::Text(text.to_owned())).into_iter().collect();
     let rows = state.session.rows_of(text, parameters)?;
     let first = |row: &Vec<Value>| match row.first() {
@@ -244,7 +244,7 @@ fn column(state: &mut State<'_>, text: &str, parameter: Option<&str>) -> Result<
     Ok(rows.iter().map(first).collect())
 }
 
-fn tables(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn tables(state: &mut ShellState<'_>, arguments: &[String]) -> Result<Next> {
     const TABLES: &str = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') \
                           AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
     let names = match optional(arguments, "at most a pattern, as of LIKE")? {
@@ -282,7 +282,7 @@ fn lines(lines: &[String]) -> Result<Next> {
     Ok(Next::Line)
 }
 
-fn indexes(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn indexes(state: &mut ShellState<'_>, arguments: &[String]) -> Result<Next> {
     const INDEXES: &str = "SELECT name FROM sqlite_schema WHERE type = 'index'";
     let found = match optional(arguments, "at most a table")? {
         None => column(state, &format!("{INDEXES} ORDER BY name"), None)?,
@@ -293,7 +293,7 @@ fn indexes(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     lines(&found)
 }
 
-fn schema(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn schema(state: &mut ShellState<'_>, arguments: &[String]) -> Result<Next> {
     const SCHEMA: &str = "SELECT sql || ';' FROM sqlite_schema WHERE sql IS NOT NULL \
                           AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
     let found = match optional(arguments, "at most a table")? {
@@ -303,14 +303,14 @@ fn schema(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     lines(&found)
 }
 
-fn mode(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn mode(state: &mut ShellState<'_>, arguments: &[String]) -> Result<Next> {
     const KNOWN: &str = "one of box, list, csv, json, markdown, line";
-    state.mode = Mode::from_str(only(arguments, KNOWN)?, true)
+    state.mode = PrintMode::from_str(only(arguments, KNOWN)?, true)
         .map_err(|error| anyhow!("{error}; a form is {KNOWN}"))?;
     Ok(Next::Line)
 }
 
-fn cost(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn cost(state: &mut ShellState<'_>, arguments: &[String]) -> Result<Next> {
     state.notes.costs = match only(arguments, "on, off or full")? {
         "on" => Costs::On,
         "off" => Costs::Off,
@@ -328,17 +328,17 @@ fn switch(arguments: &[String]) -> Result<bool> {
     }
 }
 
-fn plans(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn plans(state: &mut ShellState<'_>, arguments: &[String]) -> Result<Next> {
     state.notes.plans = switch(arguments)?;
     Ok(Next::Line)
 }
 
-fn timer(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn timer(state: &mut ShellState<'_>, arguments: &[String]) -> Result<Next> {
     state.notes.timer = switch(arguments)?;
     Ok(Next::Line)
 }
 
-fn advise(state: &mut State<'_>, _: &[String]) -> Result<Next> {
+fn advise(state: &mut ShellState<'_>, _: &[String]) -> Result<Next> {
     if state.last.is_empty() {
         bail!("no statement was executed yet");
     }
@@ -353,7 +353,7 @@ fn advise(state: &mut State<'_>, _: &[String]) -> Result<Next> {
     Ok(Next::Line)
 }
 
-fn engine(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn engine(state: &mut ShellState<'_>, arguments: &[String]) -> Result<Next> {
     if let Some(key) = optional(arguments, "at most an engine")? {
         let configuration = super::engine(key).map_err(|error| anyhow!("{error}"))?;
         if state.args.save_db.is_some() {
@@ -366,7 +366,7 @@ fn engine(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     Ok(Next::Line)
 }
 
-fn rules(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn rules(state: &mut ShellState<'_>, arguments: &[String]) -> Result<Next> {
     if let Some(name) = optional(arguments, "at most the name of rules")? {
         let rules: Rules = name.parse()?;
         let args = ReplicaArgs { rules: Some(rules), ..state.args.replica.clone() };
@@ -380,7 +380,11 @@ fn rules(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
 }
 
 /// Opens the database in another canister.
-fn again(state: &mut State<'_>, replica: Embedded, configuration: Configuration) -> Result<()> {
+fn again(
+    state: &mut ShellState<'_>,
+    replica: Embedded,
+    configuration: Configuration,
+) -> Result<()> {
     state.check_no_transaction()?;
     let mut session = Session::open(&replica, configuration, &state.output.progress)?;
     let is_empty = state.session.rows("SELECT 1 FROM sqlite_schema LIMIT 1")?.is_empty();
@@ -392,7 +396,7 @@ fn again(state: &mut State<'_>, replica: Embedded, configuration: Configuration)
     Ok(())
 }
 
-fn config(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn config(state: &mut ShellState<'_>, arguments: &[String]) -> Result<Next> {
     if !arguments.is_empty() {
         state.check_no_transaction()?;
         let mut configuration: Configuration = state.session.configuration().clone();
@@ -410,7 +414,7 @@ fn config(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     Ok(Next::Line)
 }
 
-fn upgrade(state: &mut State<'_>, _: &[String]) -> Result<Next> {
+fn upgrade(state: &mut ShellState<'_>, _: &[String]) -> Result<Next> {
     state.check_no_transaction()?;
     let cost = state.session.upgrade()?;
     if let Some(inside) = cost.inside {
@@ -419,7 +423,7 @@ fn upgrade(state: &mut State<'_>, _: &[String]) -> Result<Next> {
     Ok(Next::Line)
 }
 
-fn parameter(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn parameter(state: &mut ShellState<'_>, arguments: &[String]) -> Result<Next> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         ["set", name, value] => {
@@ -443,7 +447,7 @@ fn parameter(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     Ok(Next::Line)
 }
 
-fn open(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn open(state: &mut ShellState<'_>, arguments: &[String]) -> Result<Next> {
     state.check_no_transaction()?;
     let configuration = state.session.configuration().clone();
     // A file that cannot be used leaves the database as it is.
@@ -455,14 +459,14 @@ fn open(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     Ok(Next::Line)
 }
 
-fn save(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn save(state: &mut ShellState<'_>, arguments: &[String]) -> Result<Next> {
     let path = PathBuf::from(only(arguments, "a file")?);
     state.check_no_transaction()?;
     super::save(&mut state.session, &path)?;
     Ok(Next::Line)
 }
 
-fn read(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn read(state: &mut ShellState<'_>, arguments: &[String]) -> Result<Next> {
     let path = Path::new(only(arguments, "a file")?);
     let known = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if state.reading.contains(&known) {
@@ -475,7 +479,7 @@ fn read(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     outcome
 }
 
-fn dump(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn dump(state: &mut ShellState<'_>, arguments: &[String]) -> Result<Next> {
     let table = optional(arguments, "at most a table")?.unwrap_or("%");
     // The last is for libraries with transactions of their own, in which the first has no effect.
     print("PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\nPRAGMA defer_foreign_keys=ON;\n")?;
@@ -489,7 +493,7 @@ fn dump(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
     Ok(Next::Line)
 }
 
-fn import_rows(state: &mut State<'_>, arguments: &[String]) -> Result<Next> {
+fn import_rows(state: &mut ShellState<'_>, arguments: &[String]) -> Result<Next> {
     let [path, table] = arguments else { bail!("the command takes a CSV file and a table") };
     state.check_no_transaction()?;
     let rows = import(&mut state.session, Path::new(path), table, &state.output.progress)?;

@@ -35,7 +35,7 @@ const LARGE: usize = 64 << 10;
 
 /// A part of a database.
 #[derive(Clone, Debug)]
-pub enum Part {
+pub enum DumpPart {
     /// A statement that makes a table, an index, a view or a trigger.
     Statement(String),
     Rows {
@@ -46,7 +46,7 @@ pub enum Part {
     },
 }
 
-impl Part {
+impl DumpPart {
     /// Returns the part as SQL.
     pub fn sql(&self) -> String {
         match self {
@@ -86,7 +86,7 @@ impl Part {
 pub fn parts(
     session: &mut Session,
     pattern: &str,
-    visit: &mut dyn FnMut(Part) -> Result<()>,
+    visit: &mut dyn FnMut(DumpPart) -> Result<()>,
 ) -> Result<()> {
     // Tables behind virtual ones are made by these.
     const TABLES: &str = "SELECT s.name, s.sql FROM sqlite_schema AS s JOIN pragma_table_list AS l \
@@ -100,7 +100,7 @@ pub fn parts(
     let (mut names, mut indexes) = (Vec::new(), Vec::new());
     for row in session.rows_of(TABLES, like())? {
         let [Value::Text(name), Value::Text(sql)] = &row[..] else { continue };
-        visit(Part::Statement(sql.clone()))?;
+        visit(DumpPart::Statement(sql.clone()))?;
         names.push(name.clone());
         if is_text_index(name, sql)? {
             indexes.push(name.clone());
@@ -111,12 +111,12 @@ pub fn parts(
         rows(session, &name, rowid, visit).with_context(|| format!("the table {name}"))?;
     }
     if pattern == "%" && !session.rows(SEQUENCE)?.is_empty() {
-        visit(Part::Statement("DELETE FROM sqlite_sequence".to_owned()))?;
+        visit(DumpPart::Statement("DELETE FROM sqlite_sequence".to_owned()))?;
         rows(session, "sqlite_sequence", false, visit)?;
     }
     for row in session.rows_of(OTHERS, like())? {
         if let [Value::Text(sql)] = &row[..] {
-            visit(Part::Statement(sql.clone()))?;
+            visit(DumpPart::Statement(sql.clone()))?;
         }
     }
     Ok(())
@@ -166,7 +166,7 @@ fn rows(
     session: &mut Session,
     table: &str,
     rowid: bool,
-    visit: &mut dyn FnMut(Part) -> Result<()>,
+    visit: &mut dyn FnMut(DumpPart) -> Result<()>,
 ) -> Result<()> {
     // Neither generated columns nor hidden ones of virtual tables can be inserted.
     const COLUMNS: &str = "SELECT name, hidden FROM pragma_table_xinfo(?1) ORDER BY cid";
@@ -188,7 +188,7 @@ fn rows(
     while let Some(rows) = source.rows(session, limit, offset)? {
         offset += rows.len();
         limit = ROWS.min(2 * rows.len());
-        visit(Part::Rows { table: table.to_owned(), columns: columns.clone(), rows })?;
+        visit(DumpPart::Rows { table: table.to_owned(), columns: columns.clone(), rows })?;
     }
     Ok(())
 }
@@ -316,9 +316,9 @@ pub fn copy(from: &mut Session, to: &mut Session) -> Result<()> {
     }
 }
 
-fn send(to: &mut Session, part: &Part) -> Result<()> {
-    let Part::Rows { rows, .. } = part else {
-        let Part::Statement(statement) = part else { return Ok(()) };
+fn send(to: &mut Session, part: &DumpPart) -> Result<()> {
+    let DumpPart::Rows { rows, .. } = part else {
+        let DumpPart::Statement(statement) = part else { return Ok(()) };
         return execute(to, &[statement.as_str().into()]);
     };
     let width = rows.first().map_or(0, Vec::len);
@@ -537,7 +537,7 @@ mod tests {
 
     #[test]
     fn rows_are_inserted_into_their_columns() {
-        let part = Part::Rows {
+        let part = DumpPart::Rows {
             table: "a b".to_owned(),
             columns: vec!["\"x\"".to_owned()],
             rows: vec![vec![Value::Integer(1)], vec![Value::Null]],

@@ -21,7 +21,7 @@ use super::advice::{self, Observed};
 use super::dot;
 use super::print::{self, StatementCost};
 use super::session::{Bound, Session};
-use super::state::State;
+use super::state::ShellState;
 use super::text::{Item, Kind, items, name, note_of, read, shortened, words};
 use crate::progress::Output;
 use crate::report::grid::{Cell, Grid, Style};
@@ -31,14 +31,14 @@ use crate::results::Prices;
 use crate::terminal::{json_lines, print, safe};
 
 /// Executes a text as if it were typed, without prompts. Returns `true` if something failed.
-pub fn piped(state: &mut State<'_>) -> Result<bool> {
+pub fn piped(state: &mut ShellState<'_>) -> Result<bool> {
     let text = read(Path::new("-"))?;
     dot::all(state, &text, "standard input", state.args.keep_going)?;
     Ok(state.failed || !state.finished()?)
 }
 
 /// Executes the SQL and the commands of options. Returns `true` if something failed.
-pub fn commands(state: &mut State<'_>) -> Result<bool> {
+pub fn commands(state: &mut ShellState<'_>) -> Result<bool> {
     for text in &state.args.commands {
         match dot::all(state, text, "", state.args.keep_going)? {
             dot::Next::Line => {}
@@ -51,7 +51,7 @@ pub fn commands(state: &mut State<'_>) -> Result<bool> {
 }
 
 /// Reads lines until the end of input or `.quit`.
-pub fn run(state: &mut State<'_>) -> Result<()> {
+pub fn run(state: &mut ShellState<'_>) -> Result<()> {
     state.interactive = true;
     let config =
         Config::builder().completion_type(CompletionType::List).history_ignore_dups(true)?;
@@ -326,7 +326,7 @@ const OBSERVED: usize = 10_000;
 
 /// The statements of files, one after the other.
 struct Run<'s, 'a> {
-    state: &'s mut State<'a>,
+    state: &'s mut ShellState<'a>,
     lines: Vec<Line>,
     observed: Vec<Observed>,
     notes: BTreeSet<&'static str>,
@@ -336,7 +336,7 @@ struct Run<'s, 'a> {
 }
 
 /// Executes the statements of files. Returns `true` if one failed.
-pub fn files(state: &mut State<'_>) -> Result<bool> {
+pub fn files(state: &mut ShellState<'_>) -> Result<bool> {
     let (args, output, prices) = (state.args, state.output, state.prices);
     let (lines, observed, notes) = Default::default();
     let mut run = Run { state, lines, observed, notes, commanded: false, failed: false };

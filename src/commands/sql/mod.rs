@@ -36,9 +36,9 @@ use crate::progress::Output;
 use crate::replica::options::ReplicaArgs;
 use crate::results::Prices;
 use input::Format;
-use print::Mode;
+use print::PrintMode;
 use session::Session;
-use state::State;
+use state::ShellState;
 use tune::{Choice, tune};
 
 #[derive(Clone, Debug, Args)]
@@ -64,7 +64,7 @@ pub struct SqlArgs {
     pub save_db: Option<PathBuf>,
     /// Form of the rows, in the shell and with --command.
     #[arg(long, value_enum, value_name = "FORM", default_value_t)]
-    pub mode: Mode,
+    pub mode: PrintMode,
     /// Form of the table of statements, with files.
     #[arg(long, value_enum, value_name = "FORM", default_value_t)]
     pub format: Format,
@@ -99,7 +99,7 @@ pub fn sql(args: &SqlArgs, output: &Output) -> Result<ExitCode> {
         nodes: args.prices.nodes,
         usd_per_trillion_cycles: args.prices.usd_per_trillion_cycles,
     };
-    let mut state = State::new(setup::open(args, output)?, prices, args, output);
+    let mut state = ShellState::new(setup::open(args, output)?, prices, args, output);
     let outcome = if !args.files.is_empty() {
         input::files(&mut state)
     } else if !args.commands.is_empty() {

@@ -15,7 +15,7 @@ use crate::terminal::{safe, safe_line};
 
 /// The form of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Mode {
+pub enum PrintMode {
     /// A table with lines.
     #[default]
     Box,
@@ -92,7 +92,7 @@ pub fn real(number: f64) -> String {
 }
 
 /// Returns the rows of an answer as text, ending in a newline; empty if there are none.
-pub fn rows(answer: &Answer, mode: Mode, width: Option<u16>) -> String {
+pub fn rows(answer: &Answer, mode: PrintMode, width: Option<u16>) -> String {
     if answer.columns.is_empty() || answer.rows.is_empty() {
         return String::new();
     }
@@ -103,11 +103,11 @@ pub fn rows(answer: &Answer, mode: Mode, width: Option<u16>) -> String {
         answer.columns.iter().map(|name| safe_line(name).into_owned()).collect();
     let cells = || answer.rows.iter().map(|row| row.iter().map(text).collect::<Vec<_>>());
     match mode {
-        Mode::Box => match boxed(&names, &answer.rows, width.map(usize::from)) {
+        PrintMode::Box => match boxed(&names, &answer.rows, width.map(usize::from)) {
             Some(text) => text,
-            None => rows(answer, Mode::Line, width),
+            None => rows(answer, PrintMode::Line, width),
         },
-        Mode::Markdown => {
+        PrintMode::Markdown => {
             let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
             let escaped = |row: Vec<String>| {
                 row.iter().map(|cell| cell.replace('|', "\\|")).collect::<Vec<_>>()
@@ -117,12 +117,12 @@ pub fn rows(answer: &Answer, mode: Mode, width: Option<u16>) -> String {
                 + &line(&rule)
                 + &cells().map(|row| line(&escaped(row))).collect::<String>()
         }
-        Mode::List => {
+        PrintMode::List => {
             let cell = |value: &Value| safe_text(&raw(value));
             let row = |row: &Vec<Value>| row.iter().map(cell).collect::<Vec<_>>().join("|") + "\n";
             answer.rows.iter().map(row).collect()
         }
-        Mode::Csv => {
+        PrintMode::Csv => {
             let cell = |value: &Value| match value {
                 // Unlike NULL.
                 Value::Text(text) if text.is_empty() => "\"\"".to_owned(),
@@ -132,12 +132,12 @@ pub fn rows(answer: &Answer, mode: Mode, width: Option<u16>) -> String {
             let row = |row: &Vec<Value>| row.iter().map(cell).collect::<Vec<_>>().join(",") + "\n";
             names.join(",") + "\n" + &answer.rows.iter().map(row).collect::<String>()
         }
-        Mode::Json => {
+        PrintMode::Json => {
             let rows: Vec<String> =
                 answer.rows.iter().map(|row| json(&answer.columns, row)).collect();
             format!("[{}]\n", rows.join(",\n"))
         }
-        Mode::Line => {
+        PrintMode::Line => {
             let width = names.iter().map(|name| display_width(name)).max().unwrap_or(0);
             let row = |row: Vec<String>| {
                 let line = |(name, cell): (&String, &String)| {
@@ -514,11 +514,11 @@ mod tests {
         let row = vec![Value::Integer(1), Value::Text(long), Value::Text("a\u{1b}[31m\nb".into())];
         let answer = answer(&["a", "text", "c"], vec![row; 2]);
         for width in [40, 60, 80, 140] {
-            let text = rows(&answer, Mode::Box, Some(width));
+            let text = rows(&answer, PrintMode::Box, Some(width));
             assert!(text.lines().all(|line| display_width(line) <= usize::from(width)), "{text}");
             assert!(text.starts_with('┌') && !text.contains('\u{1b}'), "{text}");
         }
-        let text = rows(&answer, Mode::Box, Some(20));
+        let text = rows(&answer, PrintMode::Box, Some(20));
         assert!(text.starts_with("   a = 1\ntext = word"), "{text}");
     }
 
@@ -528,14 +528,14 @@ mod tests {
         let answer = answer(&["a", "b", "c"], vec![row]);
         for (mode, text) in [
             (
-                Mode::Box,
+                PrintMode::Box,
                 "┌───┬───┬────────┐\n│ a │ b │   c    │\n├───┼───┼────────┤\n│ 1 │   │ x, \"y\" │\n└───┴───┴────────┘\n",
             ),
-            (Mode::List, "1||x, \"y\"\n"),
-            (Mode::Csv, "a,b,c\n1,,\"x, \"\"y\"\"\"\n"),
-            (Mode::Json, "[{\"a\":1,\"b\":null,\"c\":\"x, \\\"y\\\"\"}]\n"),
-            (Mode::Markdown, "| a | b | c |\n| --- | --- | --- |\n| 1 |  | x, \"y\" |\n"),
-            (Mode::Line, "a = 1\nb = \nc = x, \"y\"\n"),
+            (PrintMode::List, "1||x, \"y\"\n"),
+            (PrintMode::Csv, "a,b,c\n1,,\"x, \"\"y\"\"\"\n"),
+            (PrintMode::Json, "[{\"a\":1,\"b\":null,\"c\":\"x, \\\"y\\\"\"}]\n"),
+            (PrintMode::Markdown, "| a | b | c |\n| --- | --- | --- |\n| 1 |  | x, \"y\" |\n"),
+            (PrintMode::Line, "a = 1\nb = \nc = x, \"y\"\n"),
         ] {
             assert_eq!(rows(&answer, mode, None), text);
         }
@@ -545,9 +545,9 @@ mod tests {
     fn line_breaks_of_all_systems_are_kept_for_programs() {
         let row = vec![Value::Text("a\r\nb\u{1b}".to_owned())];
         let answer = answer(&["a"], vec![row]);
-        assert_eq!(rows(&answer, Mode::List, None), "a\r\nb\\u{1b}\n");
-        assert_eq!(rows(&answer, Mode::Csv, None), "a\n\"a\r\nb\\u{1b}\"\n");
-        assert_eq!(rows(&answer, Mode::Line, None), "a = a\\u{d}\\u{a}b\\u{1b}\n");
+        assert_eq!(rows(&answer, PrintMode::List, None), "a\r\nb\\u{1b}\n");
+        assert_eq!(rows(&answer, PrintMode::Csv, None), "a\n\"a\r\nb\\u{1b}\"\n");
+        assert_eq!(rows(&answer, PrintMode::Line, None), "a = a\\u{d}\\u{a}b\\u{1b}\n");
     }
 
     #[test]
@@ -565,7 +565,7 @@ mod tests {
             vec![line(2, 0, "CO-ROUTINE n"), line(3, 2, "SCAN CONSTANT ROW"), line(9, 0, "SCAN t")],
         );
         assert_eq!(
-            rows(&answer, Mode::Box, None),
+            rows(&answer, PrintMode::Box, None),
             "QUERY PLAN\n|--CO-ROUTINE n\n|  `--SCAN CONSTANT ROW\n`--SCAN t\n"
         );
         assert_eq!(brief(&plan_of(&answer).unwrap()), ["SCAN t"]);

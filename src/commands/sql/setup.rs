@@ -21,7 +21,7 @@ use super::text::{Item, Kind, items, name, read, shortened, words};
 use crate::cache::{Cache, Prepared, Setup};
 use crate::canisters::{self, Built};
 use crate::commands::replica::embedded;
-use crate::progress::{Output, Step};
+use crate::progress::{Output, ProgressStep};
 use crate::replica::ceiling::{Ceiling, Exceeded};
 use crate::replica::embedded::Embedded;
 use crate::replica::{Canister, Replica as _};
@@ -245,7 +245,7 @@ struct Execution<'a> {
     output: &'a Output,
     /// The files that are read.
     reading: Vec<PathBuf>,
-    step: &'a Step,
+    step: &'a ProgressStep,
     ceiling: Ceiling,
 }
 

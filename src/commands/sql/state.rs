@@ -13,11 +13,11 @@ use stablebench_suite_sql::{Answer, Value};
 
 use super::SqlArgs;
 use super::advice::{self, Observed};
-use super::print::{self, Mode, PlanLine, StatementCost};
+use super::print::{self, PlanLine, PrintMode, StatementCost};
 use super::session::{Bound, Executed, Session};
 use super::text::{note_of, positional, shortened};
-use crate::durations::NOTABLE;
 use crate::interrupt;
+use crate::progress::NOTABLE;
 use crate::progress::{Output, Progress};
 use crate::replica::embedded::Embedded;
 use crate::report::number::Grouped;
@@ -48,13 +48,13 @@ pub struct Notes {
 pub type Place = Option<(String, usize)>;
 
 /// A session and what its commands have set.
-pub struct State<'a> {
+pub struct ShellState<'a> {
     pub session: Session,
     pub replica: Embedded,
     pub args: &'a SqlArgs,
     pub prices: Prices,
     pub output: &'a Output,
-    pub mode: Mode,
+    pub mode: PrintMode,
     pub notes: Notes,
     /// The statements of the open transaction, which are one message.
     pub transaction: Vec<(Bound, Place)>,
@@ -72,7 +72,7 @@ pub struct State<'a> {
     pub failed: bool,
 }
 
-impl<'a> State<'a> {
+impl<'a> ShellState<'a> {
     pub fn new(
         (replica, session): (Embedded, Session),
         prices: Prices,
@@ -311,7 +311,7 @@ impl<'a> State<'a> {
         for line in print::joined(&parts, terminal.width) {
             match (terminal.colour, self.mode) {
                 (true, _) => print(&coloured(&line))?,
-                (false, Mode::List | Mode::Csv | Mode::Json) => error_line(&line),
+                (false, PrintMode::List | PrintMode::Csv | PrintMode::Json) => error_line(&line),
                 (false, _) => print(&(line + "\n"))?,
             }
         }

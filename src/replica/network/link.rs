@@ -56,7 +56,7 @@ const CHUNK: usize = 1 << 20;
 
 /// A mode of installing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum InstallMode {
     /// Everything is dropped.
     Reinstall,
     /// Stable memory stays, and the heap if the module has enhanced orthogonal persistence.
@@ -69,13 +69,13 @@ pub(super) type Snapshot = Vec<u8>;
 /// The part of `canister_status` that is used here.
 #[derive(CandidType, Deserialize, Debug)]
 pub(super) struct Status {
-    pub status: State,
+    pub status: RunState,
     pub cycles: Nat,
 }
 
 /// The state of a canister.
 #[derive(CandidType, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum RunState {
     #[serde(rename = "running")]
     Running,
     #[serde(rename = "stopping")]
@@ -251,16 +251,18 @@ impl Link {
     pub fn install(
         &self,
         canister: Principal,
-        mode: Mode,
+        mode: InstallMode,
         wasm: &[u8],
     ) -> Result<Result<(), Reject>> {
         let mode = match mode {
-            Mode::Reinstall => CanisterInstallMode::Reinstall,
-            Mode::Upgrade if keeps_heap(wasm) => CanisterInstallMode::Upgrade(Some(UpgradeFlags {
-                wasm_memory_persistence: Some(WasmMemoryPersistence::Keep),
-                skip_pre_upgrade: None,
-            })),
-            Mode::Upgrade => CanisterInstallMode::Upgrade(None),
+            InstallMode::Reinstall => CanisterInstallMode::Reinstall,
+            InstallMode::Upgrade if keeps_heap(wasm) => {
+                CanisterInstallMode::Upgrade(Some(UpgradeFlags {
+                    wasm_memory_persistence: Some(WasmMemoryPersistence::Keep),
+                    skip_pre_upgrade: None,
+                }))
+            }
+            InstallMode::Upgrade => CanisterInstallMode::Upgrade(None),
         };
         let arg = encode_args(())?;
         if wasm.len() < CHUNKED_FROM {

@@ -23,7 +23,7 @@ use candid::{Principal, encode_args};
 use sha2::{Digest, Sha256};
 use stablebench_protocol::Description;
 
-use super::link::{Asking, Link, Mode, Snapshot, State, Status};
+use super::link::{Asking, InstallMode, Link, RunState, Snapshot, Status};
 use super::sending::{Call, NetworkError, Outcome, Retry, rising};
 use crate::canisters::{Built, deployable};
 use crate::replica::{Answer, Canister, Cost, Messages, Readings, Reject, Unmeasured, decode};
@@ -68,17 +68,17 @@ impl Slot {
 
     /// Reinstalls the module.
     pub fn empty(&self) -> Result<()> {
-        self.install(Mode::Reinstall)?.context("installing failed")?;
+        self.install(InstallMode::Reinstall)?.context("installing failed")?;
         self.fresh.store(true, Ordering::Release);
         Ok(())
     }
 
     /// Upgrades to the same module.
     pub fn upgrade(&self) -> Result<Result<(), Reject>> {
-        self.install(Mode::Upgrade)
+        self.install(InstallMode::Upgrade)
     }
 
-    fn install(&self, mode: Mode) -> Result<Result<(), Reject>> {
+    fn install(&self, mode: InstallMode) -> Result<Result<(), Reject>> {
         self.fresh.store(false, Ordering::Release);
         self.link.install(self.canister, mode, &self.form)
     }
@@ -202,7 +202,7 @@ fn check(slot: &Slot) -> Result<()> {
     if !controllers.is_some_and(|controllers| controllers.contains(&caller)) {
         return Err(NetworkError::NotController { canister, caller }.into());
     }
-    if slot.status()?.status != State::Running {
+    if slot.status()?.status != RunState::Running {
         return Err(NetworkError::Stopped { canister }.into());
     }
     let answer = slot.query("describe", &encode_args(())?)?;
