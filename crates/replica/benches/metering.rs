@@ -38,7 +38,7 @@ const TURNS: u64 = 100_000_000;
 const ROWS: u64 = 100_000;
 
 /// A message to a canister.
-struct Work {
+struct MeasuredMessage {
     name: &'static str,
     module: fn() -> Vec<u8>,
     prepare: fn(&mut Canister),
@@ -46,7 +46,7 @@ struct Work {
     argument: fn() -> Vec<u8>,
 }
 
-const LOOP: Work = Work {
+const LOOP: MeasuredMessage = MeasuredMessage {
     name: "a loop of 100 M turns",
     module: generator,
     prepare: |_| {},
@@ -54,7 +54,7 @@ const LOOP: Work = Work {
     argument: Vec::new,
 };
 
-const SQLITE: Work = Work {
+const SQLITE: MeasuredMessage = MeasuredMessage {
     name: "SQLite, 100 000 inserts",
     module: users_module,
     prepare: users::create_table,
@@ -62,7 +62,7 @@ const SQLITE: Work = Work {
     argument: || users::rows(0, ROWS),
 };
 
-const MAP: Work = Work {
+const MAP: MeasuredMessage = MeasuredMessage {
     name: "StableBTreeMap, 100 000 inserts",
     prepare: |_| {},
     method: "add_users_btree",
@@ -93,7 +93,7 @@ fn generator() -> Vec<u8> {
     ))
 }
 
-fn compare(replica: &Replica, rules: &str, work: &Work) {
+fn compare(replica: &Replica, rules: &str, work: &MeasuredMessage) {
     let module = (work.module)();
     let installed = |module: &Module| {
         let mut canister = install_on(replica, module);

@@ -60,7 +60,7 @@ const ROWS: u64 = 100_000;
 const RUNGS: [&str; 6] = ["native", "wasm", "stable memory", "charges", "page tracking", "commit"];
 
 /// A workload that runs natively and in a canister.
-struct Work {
+struct Workload {
     name: &'static str,
     /// Inserts rows; returns the seconds that the inserts take.
     native: fn() -> f64,
@@ -69,7 +69,7 @@ struct Work {
     method: &'static str,
 }
 
-const MAP: Work = Work {
+const MAP: Workload = Workload {
     name: "StableBTreeMap",
     native: native_map,
     prepare: |_| {},
@@ -77,7 +77,7 @@ const MAP: Work = Work {
     method: "add_users_btree",
 };
 
-const SQLITE: Work = Work {
+const SQLITE: Workload = Workload {
     name: "SQLite",
     native: native_sqlite,
     prepare: users::create_table,
@@ -85,7 +85,7 @@ const SQLITE: Work = Work {
     method: "add_users_sqlite",
 };
 
-fn climb(plain: &Plain, work: &Work, rounds: usize) {
+fn climb(plain: &Plain, work: &Workload, rounds: usize) {
     let canister = |rules: Rules, form: Form, metered: bool| {
         let replica = Replica::new(rules, None).unwrap();
         let uploaded = form.of(users::uploaded());

@@ -20,7 +20,7 @@ use wasmparser::{KnownCustom, Name, Parser, Payload, TypeRef};
 
 use crate::fault::{MAX_MESSAGE, shortened};
 use crate::instrument::{HOST_FUNCTIONS, is_stable_call, long_copies};
-use crate::system_api::names::AddressWidth;
+use crate::system_api::functions::AddressWidth;
 
 /// Longest backtrace, in functions.
 const FRAMES: usize = 20;

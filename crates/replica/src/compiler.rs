@@ -40,15 +40,13 @@ use wasmtime::{Config, Engine, Linker, OptLevel, RegallocAlgorithm};
 
 use crate::backtrace::CAPTURED;
 use crate::fault::{ErrorCode, Fault};
-use crate::files;
+use crate::files::{self, hex};
 use crate::instrument::{self, Instrumented, Metering};
-use crate::limits::WASM_STACK;
 use crate::memory::Creator;
-use crate::rules::Rules;
+use crate::rules::{Rules, WASM_STACK};
+use crate::system_api::functions::{AddressWidth, SystemCall};
 use crate::system_api::host::Host;
 use crate::system_api::link;
-use crate::system_api::names::{AddressWidth, SystemCall};
-use crate::text::hex;
 use crate::validate::{self, ModuleInfo, Purpose};
 
 /// Address space reserved for each memory. With this much, a 32-bit heap needs no bounds checks in

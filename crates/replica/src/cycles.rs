@@ -14,8 +14,7 @@
 //! replica. The conformance cases check the charge of each update.
 
 use crate::fault::Fault;
-use crate::limits::{CORES, MAX_RESERVATION, SCARCE_MEMORY, SUBNET_CAPACITY, SUBNET_MEMORY};
-use crate::rules::Rules;
+use crate::rules::{CORES, MAX_RESERVATION, Rules, SCARCE_MEMORY, SUBNET_CAPACITY, SUBNET_MEMORY};
 use crate::units::{Bytes, Cycles, Instructions};
 
 /// Bytes of an ingress message other than the method's name and the argument.

@@ -10,9 +10,9 @@ use ic_principal::Principal;
 
 use crate::decoding::decode_args;
 use crate::fault::Reject;
-use crate::limits::{LOG_RECORD_OVERHEAD, MAX_PRINTED};
 use crate::profile::Profile;
-use crate::system_api::names::SystemCall;
+use crate::rules::{LOG_RECORD_OVERHEAD, MAX_PRINTED};
+use crate::system_api::functions::SystemCall;
 use crate::units::{Bytes, Cycles, Instructions, OsPages, WasmPages};
 
 /// The outcome of a message and its costs.

@@ -23,7 +23,6 @@ use crate::compiler::{GUARD, RESERVED};
 use crate::execution::{CallCount, PageCharges, Printed, Reading, Readings, SystemCalls};
 use crate::fault::Fault;
 use crate::instrument::{TABLE, page_map, profiled};
-use crate::limits;
 use crate::memory::pages::{Pages, common, joined};
 use crate::memory::{
     Claim, Image, Mapping, MappingState, PAGE, PageTracker, Rights, Slot, TouchPrices, Word,
@@ -31,11 +30,11 @@ use crate::memory::{
 };
 use crate::module::Module;
 use crate::profile::{CallTree, ProfileError, Recorder, Span, Tree};
-use crate::rules::Rules;
+use crate::rules::{MAX_TABLE_ELEMENTS, Rules};
 use crate::state::{GlobalValue, State};
+use crate::system_api::functions::{AddressWidth, SystemCall};
 use crate::system_api::host::{Host, Parts, Slices, allow_stable_pages, page_charges, take_marks};
 use crate::system_api::message::{Closure, Effects, Message};
-use crate::system_api::names::{AddressWidth, SystemCall};
 use crate::units::{Bytes, OS_PAGE, WASM_PAGE};
 
 /// Ranges of written Wasm pages for which the system is asked separately.
@@ -196,7 +195,7 @@ impl LiveInstance {
             limits: StoreLimitsBuilder::new()
                 .memory_size(usize::try_from(stable_max).unwrap_or(usize::MAX))
                 .tables(1)
-                .table_elements(limits::MAX_TABLE_ELEMENTS)
+                .table_elements(MAX_TABLE_ELEMENTS)
                 .build(),
             parts: None,
             recorder: None,

@@ -36,8 +36,7 @@
 //! | `system_api` | functions that canisters can call, and their prices |
 //! | `memory` | heaps and stable memories, copy-on-write |
 //! | `run`, `instance` | one execution; the instance on which it runs |
-//! | `canister`, `saved` | canisters, with the path of every message and installs; canisters in files |
-//! | `allocation` | resources that a canister uses or has reserved |
+//! | `canister`, `saved` | canisters and their resources, with the path of every message and installs; canisters in files |
 //! | `subnet` | canisters that call each other |
 //! | `state` | the state between messages, and globals |
 //! | `profile` | instructions of a message by function |
@@ -45,8 +44,8 @@
 //! | `difference` | differences between a fork and its base |
 //! | `compiler`, `module` | engines, and compiled modules in files; modules in memory |
 //! | `files`, `decoding` | files that users name; decoding of Candid |
-//! | `rules` | dated sets of prices, limits and switches |
-//! | `limits`, `cycles` | limits that all sets share; cycles that messages and storage cost |
+//! | `rules` | prices, limits and switches: dated sets, and those that all sets share |
+//! | `cycles` | cycles that messages and storage cost |
 //! | `fault` | errors, with the messages of the replica |
 //! | `execution` | the results of a message |
 
@@ -56,7 +55,6 @@
     allow(clippy::disallowed_methods, reason = "tests read and decode what they have written")
 )]
 
-mod allocation;
 mod backtrace;
 mod canister;
 mod compiler;
@@ -70,7 +68,6 @@ mod fault;
 pub mod files;
 mod instance;
 mod instrument;
-mod limits;
 mod memory;
 mod module;
 mod profile;

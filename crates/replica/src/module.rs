@@ -21,8 +21,8 @@ use crate::instrument::{self, Instrumented, Metering};
 use crate::profile::Names;
 use crate::rules::{Rules, SubnetKind};
 use crate::state::{ExportedGlobal, exported_globals};
+use crate::system_api::functions::AddressWidth;
 use crate::system_api::host::Host;
-use crate::system_api::names::AddressWidth;
 use crate::units::Instructions;
 use crate::validate::{EntryPoint, MethodKind, ModuleInfo, Purpose, decode};
 
@@ -460,7 +460,7 @@ mod tests {
         assert_eq!(used(Effort::Full, "trap"), trapped);
         assert_eq!(used(Effort::Full, "show"), with(3, shown.clone()));
         // The optimised form is preferred.
-        let hash = crate::text::hex::encode(&Sha256::digest(&wasm));
+        let hash = crate::files::hex::encode(&Sha256::digest(&wasm));
         let is_optimised = |path: &PathBuf| path.to_string_lossy().contains(&hash);
         for other in entries(&folder).iter().filter(|path| !is_optimised(path)) {
             fs::remove_file(other).unwrap();

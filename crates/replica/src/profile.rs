@@ -28,7 +28,7 @@ use crate::fault::HostError;
 use crate::instrument::profiled::{
     HEAP_PAGE_FRAME, NODE, OS_PAGES_FRAME, STABLE_PAGE_FRAME, export, offset,
 };
-use crate::system_api::names::MODULE;
+use crate::system_api::functions::MODULE;
 use crate::text::steers;
 use crate::units::Instructions;
 

@@ -1,4 +1,4 @@
-//! Rule sets: the network's prices and limits as of a date.
+//! Rules of the network: its prices and limits, in sets as of a date.
 //!
 //! The network's rules change over time. Each set is a table of prices, limits and switches:
 //!
@@ -10,15 +10,19 @@
 //!
 //! [`Rules`] is a set and the kind of subnet that it is applied to. A replica has one, and it is
 //! recorded in everything that depends on it: compiled modules, saved canisters, results. Prices
-//! of operators (`instrument/prices.rs`) and of the System API (`system_api/names.rs`)
+//! of operators (`instrument/charges.rs`) and of the System API (`system_api/functions.rs`)
 //! are the same in all sets so far and have their own tables.
 //!
 //! To add a set, add its table and its name to [`Rules::SETS`], and record its cases.
+//!
+//! Below the sets are the limits and prices that are the same in all of them, and limits of this process.
+//! Source: `rs/config/src/{embedders,execution_environment,subnet_config}.rs` and
+//! `rs/embedders/src/lib.rs` of the replica.
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::system_api::names::SystemCall;
+use crate::system_api::functions::SystemCall;
 use crate::units::{Bytes, Instructions, OsPages, WasmPages};
 
 /// A rule set and the kind of subnet that it is applied to.
@@ -574,6 +578,115 @@ const RULES_2026_10: RuleSet = RuleSet {
     loaded_snapshots_are_immutable: true,
     ..RULES_2026_08
 };
+
+/// Largest number of slices of a message.
+pub(crate) const MAX_SLICES: i64 = 400;
+
+/// Size of a log record without its content.
+pub(crate) const LOG_RECORD_OVERHEAD: Bytes = Bytes(40);
+/// Smallest store of a log, and its size by default, without what it needs besides records.
+pub(crate) const DEFAULT_LOG: Bytes = Bytes(4 << 10);
+/// Largest store of a log.
+pub(crate) const MAX_LOG: Bytes = Bytes(2 << 20);
+/// Most bytes of records that are returned at once, with their overhead.
+pub(crate) const MAX_FETCHED_LOG: Bytes = Bytes(2_000_000);
+/// Instructions that reading a log counts as in a composite query, besides one for each byte of its
+/// texts.
+pub(crate) const READ_LOG_INSTRUCTIONS: Instructions = Instructions(150_000);
+/// Instructions for each of the records.
+pub(crate) const READ_LOG_RECORD_INSTRUCTIONS: Instructions = Instructions(900);
+/// Bytes of the header and of the index of a store.
+pub(crate) const LOG_STORE_OVERHEAD: Bytes = Bytes(8 << 10);
+/// Longest text of `trap` and `debug_print`.
+pub(crate) const MAX_TEXT: Bytes = Bytes(32 << 10);
+/// Printed texts of a message that are kept, with the overhead of a log record each.
+pub(crate) const MAX_PRINTED: Bytes = MAX_LOG;
+/// Readings of the counter that are reported for a message.
+pub(crate) const MAX_READINGS: usize = 1 << 20;
+/// Longest name of an environment variable that code can look up.
+pub(crate) const MAX_ENVIRONMENT_NAME: Bytes = Bytes(100);
+/// Longest name and longest value of an environment variable.
+pub(crate) const MAX_ENVIRONMENT_TEXT: Bytes = Bytes(128);
+/// Longest certified data.
+pub(crate) const MAX_CERTIFIED_DATA: Bytes = Bytes(32);
+
+/// Changes of a canister that the replica keeps.
+pub(crate) const MAX_HISTORY: usize = 20;
+/// Most controllers of a canister.
+pub(crate) const MAX_CONTROLLERS: usize = 10;
+/// Largest limit of a heap.
+pub(crate) const MAX_HEAP_LIMIT: u64 = 1 << 48;
+/// Memory of a subnet.
+pub(crate) const SUBNET_CAPACITY: Bytes = Bytes(2 << 40);
+/// Memory that canisters of a subnet can allocate.
+pub(crate) const SUBNET_MEMORY: Bytes = Bytes(SUBNET_CAPACITY.get() - (10 << 30));
+/// Memory in use from which canisters reserve cycles for more.
+pub(crate) const SCARCE_MEMORY: Bytes = Bytes(750 << 30);
+/// Seconds of storage that canisters reserve on a full subnet.
+pub(crate) const MAX_RESERVATION: u64 = 300_000_000;
+/// Percent of compute that canisters of a subnet can reserve together.
+pub(crate) const COMPUTE_CAPACITY: u64 = 50 * (CORES as u64 - 1);
+/// Most chunks of a canister.
+pub(crate) const MAX_CHUNKS: usize = 100;
+/// Most snapshots of a canister.
+pub(crate) const MAX_SNAPSHOTS: usize = 10;
+/// Instructions for uploading a chunk.
+pub(crate) const UPLOAD_INSTRUCTIONS: Instructions = Instructions(200_000_000);
+/// Instructions for taking or loading a snapshot, besides one for each byte.
+pub(crate) const SNAPSHOT_INSTRUCTIONS: Instructions = Instructions(2_000_000_000);
+/// Instructions for reading a part of a snapshot, besides one for each byte.
+pub(crate) const READ_SNAPSHOT_INSTRUCTIONS: Instructions = Instructions(5_000_000);
+/// Most bytes of a part of a snapshot that is read at once.
+pub(crate) const MAX_SNAPSHOT_SLICE: Bytes = Bytes(2_000_000);
+/// Seconds after which a call gives up waiting for a canister to stop.
+pub(crate) const STOP_TIMEOUT: u64 = 300;
+
+/// Messages that a queue between two canisters holds, in each direction.
+pub(crate) const MAX_QUEUE: usize = 500;
+/// Messages of users that wait for a canister of a subnet, so that memory stays bounded. The Internet
+/// Computer limits them for the whole subnet.
+pub(crate) const MAX_INGRESS: usize = 1_000;
+/// Bytes of a request in memory, without name and argument.
+pub(crate) const REQUEST_OVERHEAD: u64 = 176;
+/// Bytes of a response in memory, without the reply.
+pub(crate) const RESPONSE_OVERHEAD: u64 = 144;
+/// Seconds between two charges for storage.
+pub(crate) const CHARGE_INTERVAL: u64 = 10;
+/// Longest timeout of a best-effort call, in seconds.
+pub(crate) const MAX_CALL_TIMEOUT: u32 = 300;
+
+/// Callbacks that each canister may register at any time.
+pub(crate) const GUARANTEED_CALLBACKS: usize = 50;
+/// Callbacks of a subnet beyond which canisters only have those guaranteed to them.
+pub(crate) const MAX_CALLBACKS: usize = 1_000_000;
+/// Percentage of a callback's instructions that is kept back for the cleanup.
+pub(crate) const CLEANUP_PERCENT: u64 = 5;
+/// Deepest nesting of composite queries.
+pub(crate) const MAX_QUERY_DEPTH: usize = 6;
+/// Instructions of a composite query with all queries that it calls.
+pub(crate) const MAX_QUERY_INSTRUCTIONS: Instructions = Instructions(5_000_000_000);
+/// Instructions that each call of a query counts as, towards this limit.
+pub(crate) const QUERY_CALL_OVERHEAD: Instructions = Instructions(50_000_000);
+/// Cores on which the canisters of a subnet run.
+pub(crate) const CORES: usize = 4;
+/// Instructions that each message counts as, towards the limit of a round.
+pub(crate) const MESSAGE_OVERHEAD: Instructions = Instructions(2_000_000);
+/// Instructions that a canister with messages counts as, in each iteration of a round.
+pub(crate) const CANISTER_OVERHEAD: Instructions = Instructions(8_000_000);
+/// Instructions that each canister of the subnet counts as, in each iteration of a round.
+pub(crate) const ITERATION_OVERHEAD: Instructions = Instructions(12_000);
+
+/// Stack of WebAssembly code.
+pub(crate) const WASM_STACK: usize = 5 << 20;
+/// Largest number of elements of a table.
+pub(crate) const MAX_TABLE_ELEMENTS: usize = 1_000_000;
+
+/// Instructions of a stable read without its bytes.
+pub(crate) const STABLE_READ_COST: i64 = 20;
+/// Instructions of a stable write without its bytes.
+pub(crate) const STABLE_WRITE_COST: i64 = 20;
+/// Instructions for growing stable memory.
+pub(crate) const STABLE_GROW_COST: Instructions = Instructions(100);
 
 #[cfg(test)]
 mod tests {

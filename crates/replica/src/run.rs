@@ -25,9 +25,9 @@ use crate::memory::pages::{Pages, count};
 use crate::module::Module;
 use crate::profile::{CallTree, Profile, ProfileError, Span};
 use crate::state::State;
+use crate::system_api::functions::AddressWidth;
 use crate::system_api::host::Slices;
 use crate::system_api::message::{Answer, Effects, Message};
-use crate::system_api::names::AddressWidth;
 use crate::units::{Cycles, Instructions, OsPages, WASM_PAGE, WasmPages};
 
 /// The result of a run.

@@ -29,20 +29,19 @@ use ic_principal::Principal;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::allocation::Allocation;
+use crate::canister::Allocation;
 use crate::canister::{Canister, Settings, check_environment, max_variables};
 use crate::cycles;
 use crate::execution::Readings;
 use crate::fault::Reject;
-use crate::files;
+use crate::files::{self, hex};
 use crate::instance::IdleSlot;
 use crate::memory::os::present;
 use crate::memory::{Image, PAGE};
 use crate::module::Module;
 use crate::rules::Rules;
 use crate::state::{GlobalValue, State};
-use crate::system_api::names::AddressWidth;
-use crate::text::hex;
+use crate::system_api::functions::AddressWidth;
 use crate::units::{Bytes, Cycles, WASM_PAGE};
 
 /// A canister could not be loaded.

@@ -25,7 +25,7 @@ use stablebench_replica::subnet::{self, Borrowed, Call, Status, Subnet};
 use stablebench_replica::{ErrorCode, HostError, Reject, Replica, text};
 use tokio::sync::oneshot;
 
-use crate::host::{Compilation, Host, MemoryPermit, Open, Pace, Task, Work, lock};
+use crate::host::{Compilation, Host, MemoryPermit, Open, Pace, QueuedMessage, Task, lock};
 use crate::limits::{MAX_CALLS, MAX_WAITING};
 use crate::message::{Finished, Message, Outcome, Registered, Rejected, failed, panicked};
 use crate::system::Update;
@@ -308,7 +308,7 @@ enum Started {
 }
 
 /// Compiles the module of an install on another thread. Returns `true` if that takes time.
-fn compiles(host: &Arc<Host>, subnet: &Subnet, work: &mut Work) -> bool {
+fn compiles(host: &Arc<Host>, subnet: &Subnet, work: &mut QueuedMessage) -> bool {
     let Task::Call(id) = work.task else { return false };
     let management = work.message.canister == Principal::management_canister();
     if !management || work.compilation == Compilation::Done {
@@ -332,8 +332,8 @@ fn compiles(host: &Arc<Host>, subnet: &Subnet, work: &mut Work) -> bool {
     spawned.is_ok()
 }
 
-fn submit(host: &Arc<Host>, subnet: &mut Subnet, work: Work) -> Option<Started> {
-    let Work { canister, message, memory, task, .. } = work;
+fn submit(host: &Arc<Host>, subnet: &mut Subnet, work: QueuedMessage) -> Option<Started> {
+    let QueuedMessage { canister, message, memory, task, .. } = work;
     match task {
         Task::Call(id) => {
             let (message, withdrawal) = match host.system(&canister) {

@@ -23,9 +23,9 @@ use stablebench_replica::subnet::{Borrowed, Halt, MessageId, Part, Status, Subne
 use stablebench_replica::{Canister, CustomSection, EntryPoint, MethodKind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::certificates::Keys;
 use crate::limits::{MAX_CANISTERS, MAX_GATEWAY_REQUESTS, MAX_LARGE_BODIES, MAX_WAITING};
 use crate::message::{HTTP_REQUEST, Ingress, Message, Outcome, Rejected, with_converter};
+use crate::state_tree::Keys;
 use crate::system::{self, System, Withdrawal};
 use crate::wire::now;
 
@@ -67,7 +67,7 @@ impl Directory {
 pub type MemoryPermit = Option<OwnedSemaphorePermit>;
 
 /// A message that waits for the driver.
-pub struct Work {
+pub struct QueuedMessage {
     /// The canister that it waits for.
     pub canister: Principal,
     /// The message.
@@ -103,7 +103,7 @@ pub enum Task {
 #[derive(Default)]
 pub struct Queue {
     /// Messages in the order of their arrival.
-    pub work: VecDeque<Work>,
+    pub work: VecDeque<QueuedMessage>,
     /// Number of messages by canister, waiting and running.
     pub waiting: BTreeMap<Principal, usize>,
     /// Canisters that were away and are back.
@@ -437,7 +437,7 @@ impl Host {
         }
         *waiting += 1;
         let compilation = Compilation::Open;
-        queue.work.push_back(Work { canister, message, memory, task, compilation });
+        queue.work.push_back(QueuedMessage { canister, message, memory, task, compilation });
         queue.changed = true;
         self.wake.notify_one();
         true

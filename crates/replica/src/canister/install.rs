@@ -28,7 +28,7 @@ use ic_principal::Principal;
 
 use super::Canister;
 use super::dispatch::{exported, reject_large_argument};
-use crate::allocation::CHANGE_SIZE;
+use crate::canister::CHANGE_SIZE;
 use crate::cycles;
 use crate::execution::{
     Execution, FunctionCost, MemoryUse, PageCharges, Printed, SystemCalls, all_calls,

@@ -41,11 +41,11 @@ use wasm_encoder::{
 };
 use wasmparser::{FunctionBody, Operator, ValType};
 
+use super::charges::{ChargeKind, Unpriced, charges, ends_run};
 use super::instrumented::Error;
-use super::prices::{ChargeKind, Unpriced, charges, ends_run};
 use super::stable::Added;
 use crate::rules::Rules;
-use crate::system_api::names::AddressWidth;
+use crate::system_api::functions::AddressWidth;
 
 /// Location of the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

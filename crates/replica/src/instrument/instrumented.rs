@@ -5,7 +5,7 @@
 
 use wasmparser::ValType;
 
-use crate::system_api::names::{AddressWidth, SystemCall};
+use crate::system_api::functions::{AddressWidth, SystemCall};
 
 /// Name of the export of the canister's table.
 pub const TABLE: &str = "table";

@@ -1,7 +1,7 @@
 //! Rewrites a canister's module so that it counts instructions as the Internet Computer does.
 //!
 //! ```text
-//!   validate → [prices → body → rewrite + stable] → compile → execute
+//!   validate → [charges → body → rewrite + stable] → compile → execute
 //! ```
 //!
 //! Exports that the rewriting adds:
@@ -23,14 +23,14 @@
 //! every instantiation.
 
 mod body;
+mod charges;
 mod instrumented;
-mod prices;
 mod rewrite;
 pub mod stable;
 
 pub use body::Metering;
+pub use charges::compiling_estimate;
 pub use instrumented::{HOST, Instrumented, TABLE, page_map, profiled};
-pub use prices::compiling_estimate;
 pub use rewrite::{HOST_FUNCTIONS, instrument, is_stable_call, long_copies};
 
 /// Must change with any change of rewritten modules, so that cached modules of another version are
@@ -59,10 +59,9 @@ mod tests {
     use super::*;
     use crate::compiler::STACK;
     use crate::fault::{ErrorCode, Fault, Reject};
-    use crate::limits::WASM_STACK;
     use crate::module::Module;
     use crate::profile::Span;
-    use crate::rules::Rules;
+    use crate::rules::{Rules, WASM_STACK};
     use crate::state::GlobalValue;
     use crate::validate::{Purpose, validate};
     use crate::{Canister, Execution, Replica};
@@ -143,7 +142,7 @@ mod tests {
         for rules in [Rules::of_2025_10(), Rules::of_2026_08()] {
             for metering in [Metering::Local, Metering::Stored, Metering::Profiled] {
                 let rewritten = instrument(&wasm, metering, rules).unwrap().wasm;
-                let hash = crate::text::hex::encode(&Sha256::digest(&rewritten));
+                let hash = crate::files::hex::encode(&Sha256::digest(&rewritten));
                 text += &format!("{rules} {metering:?}: {} bytes, {hash}\n", rewritten.len());
             }
         }

@@ -28,7 +28,7 @@ use super::instrumented::profiled::{self, Profiler};
 use super::instrumented::{Data, Error, Globals, HOST, Instrumented, TABLE};
 use super::stable::{self, Added, Api, Counted, Direction};
 use crate::rules::Rules;
-use crate::system_api::names::{AddressWidth, SystemCall};
+use crate::system_api::functions::{AddressWidth, SystemCall};
 use crate::units::{OS_PAGE, WASM_PAGE};
 
 /// The stable calls that become functions of the module.

@@ -28,8 +28,8 @@ use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, ValType};
 
 use super::instrumented::page_map::{self, PageMap};
 use super::instrumented::profiled::{OS_PAGES_FRAME, Profiler, STABLE_PAGE_FRAME};
-use crate::limits::{STABLE_READ_COST, STABLE_WRITE_COST};
-use crate::system_api::names::AddressWidth;
+use crate::rules::{STABLE_READ_COST, STABLE_WRITE_COST};
+use crate::system_api::functions::AddressWidth;
 
 /// Indices that these functions use.
 #[derive(Clone, Copy, Debug)]

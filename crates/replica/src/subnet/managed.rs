@@ -32,14 +32,13 @@ use wasmparser::ValType;
 
 use super::management::call::{Change, ChangeDetails, ChangeOrigin, SnapshotSource};
 use super::messages::Origin;
-use crate::allocation::GLOBAL_SIZE;
+use crate::canister::GLOBAL_SIZE;
 use crate::execution::{Cause, Execution};
 use crate::fault::Fault;
-use crate::limits::{
-    LOG_RECORD_OVERHEAD, MAX_CERTIFIED_DATA, MAX_FETCHED_LOG, MAX_HISTORY, MAX_LOG,
-};
 use crate::module::Module;
-use crate::rules::Rules;
+use crate::rules::{
+    LOG_RECORD_OVERHEAD, MAX_CERTIFIED_DATA, MAX_FETCHED_LOG, MAX_HISTORY, MAX_LOG, Rules,
+};
 use crate::state::{GlobalValue, State};
 use crate::units::{Bytes, Cycles, WASM_PAGE};
 

@@ -11,16 +11,15 @@ use serde::{Deserialize, Serialize};
 
 use super::managed::{HookStatus, Managed};
 use super::messages::{CallContext, Callback, Contexts, Queues};
-use super::parts::Routes;
-use crate::allocation::Allocation;
+use super::subnet_state::Routes;
+use crate::canister::Allocation;
 use crate::canister::Canister;
 use crate::cycles::{self, Reserve, Saturation, Threshold};
 use crate::fault::{Fault, HostError, Reject};
 use crate::instance::Entry;
-use crate::limits::{CHARGE_INTERVAL, GUARANTEED_CALLBACKS, MAX_QUEUE};
 use crate::module::Module;
 use crate::profile::Span;
-use crate::rules::Rules;
+use crate::rules::{CHARGE_INTERVAL, GUARANTEED_CALLBACKS, MAX_QUEUE, Rules};
 use crate::run::Run;
 use crate::system_api::message::{
     Certificate, Context, Effects, Message, Mode, Quota, Rejection, Status, reserved_memory,

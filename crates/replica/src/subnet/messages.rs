@@ -20,8 +20,7 @@ use ic_principal::Principal;
 
 use crate::execution::{Cause, Executed};
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
-use crate::limits::RESPONSE_OVERHEAD;
-use crate::rules::Rules;
+use crate::rules::{RESPONSE_OVERHEAD, Rules};
 use crate::system_api::message::{
     Answer, Closure, Context, Rejection, Request, Status, request_memory, reserved_memory,
 };

@@ -33,8 +33,7 @@
 //!
 //! | module | |
 //! |---|---|
-//! | `subnet_state` | the state of a subnet, and calls of users |
-//! | `parts` | ranges of canister ids, with their rules; remote canisters |
+//! | `subnet_state` | the state of a subnet: its canisters, their ids, and calls of users |
 //! | `member` | a canister with its messages, calls and tasks, and what it pays for |
 //! | `messages` | messages, their order, and the calls to which they belong |
 //! | `execute` | executes messages, callbacks and tasks |
@@ -50,7 +49,6 @@ mod managed;
 mod management;
 mod member;
 mod messages;
-mod parts;
 mod query;
 mod saved;
 mod subnet_state;
@@ -60,7 +58,7 @@ use ic_principal::Principal;
 use crate::canister::Canister;
 use crate::cycles::Saturation;
 use crate::fault::{HostError, Reject, RejectCode};
-use crate::limits::{CORES, ITERATION_OVERHEAD, MAX_CALLBACKS};
+use crate::rules::{CORES, ITERATION_OVERHEAD, MAX_CALLBACKS};
 use crate::system_api::message::Rejection;
 use crate::units::{Cycles, Instructions};
 
@@ -68,7 +66,7 @@ use execute::Round;
 use management::call::ManagementCall;
 use member::Member;
 use messages::{Content, Delivery, Origin};
-use parts::RemoteAnswers;
+use subnet_state::RemoteAnswers;
 
 pub use crate::execution::{Executed, Function};
 pub use crate::system_api::message::{Halt, Status};
@@ -76,8 +74,7 @@ pub use managed::{Global, GlobalTimer, HookStatus, SnapshotMetadata};
 pub use management::call::{HttpRequest, HttpResponse, SnapshotSource};
 pub use management::methods::effective_canister;
 pub use messages::{Answered, Call, CallError, MessageId};
-pub use parts::{Part, RemoteCall, canister_id};
-pub use subnet_state::{Subnet, Taken};
+pub use subnet_state::{Part, RemoteCall, Subnet, Taken, canister_id};
 
 impl Subnet {
     /// Executes a round, at a later time than the last one.

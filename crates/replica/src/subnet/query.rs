@@ -24,8 +24,9 @@ use crate::cycles::Saturation;
 use crate::execution::{Cause, Function, Trace};
 use crate::fault::{ErrorCode, Fault, HostError, Reject};
 use crate::instance::Entry;
-use crate::limits::{MAX_CALLBACKS, MAX_QUERY_DEPTH, MAX_QUERY_INSTRUCTIONS, QUERY_CALL_OVERHEAD};
-use crate::rules::SubnetKind;
+use crate::rules::{
+    MAX_CALLBACKS, MAX_QUERY_DEPTH, MAX_QUERY_INSTRUCTIONS, QUERY_CALL_OVERHEAD, SubnetKind,
+};
 use crate::run::Run;
 use crate::system_api::message::{Answer, Certificate, Certifier, Mode, Rejection, Status};
 use crate::units::{Cycles, Instructions};
@@ -42,7 +43,7 @@ struct Node {
 }
 
 /// The result of an execution.
-enum Step {
+enum QueryProgress {
     /// The query is answered. The cause is the execution that answered or, if the query did not run,
     /// the one that called it.
     Answer(Response, Cause),
@@ -206,8 +207,8 @@ impl<'a> Graph<'a> {
     ) -> Result<Response, HostError> {
         let origin = Origin::Query { caller };
         Ok(match self.call(origin, callee, method, argument, None)? {
-            Step::Answer(response, _) => response,
-            Step::Waits(root) => self.traverse(root)?,
+            QueryProgress::Answer(response, _) => response,
+            QueryProgress::Waits(root) => self.traverse(root)?,
         })
     }
 
@@ -229,21 +230,21 @@ impl<'a> Graph<'a> {
             } else if let Some(request) = node.requests.pop_front() {
                 stack.push(node);
                 match self.request(&request)? {
-                    Step::Answer(response, cause) => {
+                    QueryProgress::Answer(response, cause) => {
                         answered = Some((request.callback, response.map_err(for_canister), cause));
                     }
-                    Step::Waits(callee) => stack.push(callee),
+                    QueryProgress::Waits(callee) => stack.push(callee),
                 }
                 continue;
             } else {
-                Step::Answer(Err(silent(&node.member.canister.id())), node.last)
+                QueryProgress::Answer(Err(silent(&node.member.canister.id())), node.last)
             };
             match (step, origin) {
-                (Step::Waits(node), _) => stack.push(node),
-                (Step::Answer(response, cause), Origin::Canister { callback, .. }) => {
+                (QueryProgress::Waits(node), _) => stack.push(node),
+                (QueryProgress::Answer(response, cause), Origin::Canister { callback, .. }) => {
                     answered = Some((callback, response.map_err(for_canister), cause));
                 }
-                (Step::Answer(response, _), _) => return Ok(response),
+                (QueryProgress::Answer(response, _), _) => return Ok(response),
             }
         }
     }
@@ -259,10 +260,10 @@ impl<'a> Graph<'a> {
         Some(Reject { code, message: format!("Composite query calls exceeded the {limit}.") })
     }
 
-    fn request(&mut self, request: &Delivery) -> Result<Step, HostError> {
+    fn request(&mut self, request: &Delivery) -> Result<QueryProgress, HostError> {
         let Content::Request { method, argument } = &request.content else {
             let failed = Err(internal("a query was sent a response"));
-            return Ok(Step::Answer(failed, request.cause));
+            return Ok(QueryProgress::Answer(failed, request.cause));
         };
         let (caller, callback) = (request.sender, request.callback);
         if request.receiver == Principal::management_canister() && !self.routes_management() {
@@ -272,7 +273,7 @@ impl<'a> Graph<'a> {
                 self.left -= instructions.get().cast_signed();
                 reply
             });
-            return Ok(Step::Answer(response, request.cause));
+            return Ok(QueryProgress::Answer(response, request.cause));
         }
         let origin = Origin::Canister { caller, callback, deadline: 0 };
         let step = self.call(origin, request.receiver, method, argument, request.cause);
@@ -293,8 +294,8 @@ impl<'a> Graph<'a> {
         method: &str,
         argument: &[u8],
         cause: Cause,
-    ) -> Result<Step, HostError> {
-        let refused = |reject: Reject| Ok(Step::Answer(Err(reject), cause));
+    ) -> Result<QueryProgress, HostError> {
+        let refused = |reject: Reject| Ok(QueryProgress::Answer(Err(reject), cause));
         let Some(member) = self.subnet.members.get(&callee) else {
             return refused(not_found(&callee));
         };
@@ -334,7 +335,7 @@ impl<'a> Graph<'a> {
             execution.cycles = Cycles(0);
             let answer = in_full.unwrap_or_else(|| execution.outcome.clone());
             let number = self.trace.add(cause, callee, function, 0, Cycles(0), execution);
-            return Ok(Step::Answer(answer, Some(number)));
+            return Ok(QueryProgress::Answer(answer, Some(number)));
         };
         let result = match run.result.clone() {
             Ok(()) => {
@@ -345,18 +346,18 @@ impl<'a> Graph<'a> {
         };
         let last = Some(self.add(cause, &member, function, run, &result));
         Ok(match result {
-            Ok(Answer::Reply(reply)) => Step::Answer(Ok(reply), last),
+            Ok(Answer::Reply(reply)) => QueryProgress::Answer(Ok(reply), last),
             Ok(Answer::Reject(message)) => {
                 let code = ErrorCode::CanisterRejectedMessage;
-                Step::Answer(Err(Reject { code, message }), last)
+                QueryProgress::Answer(Err(Reject { code, message }), last)
             }
             Ok(Answer::Pending(_) | Answer::Earlier) => {
                 let pending = Ok(Answer::Pending(Vec::new()));
                 member.contexts.finish(context, None, pending, charge);
                 let requests = member.queues.take_outputs().into();
-                Step::Waits(Box::new(Node { member: *member, origin, requests, last }))
+                QueryProgress::Waits(Box::new(Node { member: *member, origin, requests, last }))
             }
-            Err(fault) => Step::Answer(Err(fault.reject_in_full(&callee, rules)), last),
+            Err(fault) => QueryProgress::Answer(Err(fault.reject_in_full(&callee, rules)), last),
         })
     }
 
@@ -367,9 +368,9 @@ impl<'a> Graph<'a> {
         id: CallbackId,
         response: Result<Vec<u8>, Rejection>,
         cause: Cause,
-    ) -> Result<Step, HostError> {
+    ) -> Result<QueryProgress, HostError> {
         let canister = node.member.canister.id();
-        let missing = || Ok(Step::Answer(Err(internal("a callback is missing")), cause));
+        let missing = || Ok(QueryProgress::Answer(Err(internal("a callback is missing")), cause));
         let contexts = &node.member.contexts;
         let Some(callback) = contexts.callback(id).cloned() else { return missing() };
         let Some(context) = contexts.get(callback.context) else { return missing() };
@@ -419,7 +420,7 @@ impl<'a> Graph<'a> {
         let conclusion = member.contexts.finish(callback.context, Some(id), result, charge);
         node.requests.extend(node.member.queues.take_outputs());
         Ok(match conclusion {
-            None => Step::Waits(node),
+            None => QueryProgress::Waits(node),
             Some(Conclusion { outcome, .. }) => {
                 let response = match outcome {
                     Outcome::Reply(reply) => Ok(reply),
@@ -429,7 +430,7 @@ impl<'a> Graph<'a> {
                     Outcome::Silence => Err(silent(&canister)),
                     Outcome::Fault(fault) => Err(fault.reject_in_full(&canister, rules)),
                 };
-                Step::Answer(response, Some(number))
+                QueryProgress::Answer(response, Some(number))
             }
         })
     }

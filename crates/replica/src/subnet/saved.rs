@@ -24,22 +24,19 @@ use sha2::{Digest, Sha256};
 
 use super::managed::{Code, Global, GlobalTimer, HookStatus, Managed, Snapshot};
 use super::member::{Member, SavedPlace};
-use super::parts::Part;
-use super::subnet_state::Subnet;
-use crate::allocation::Allocation;
+use super::subnet_state::{Part, Subnet};
+use crate::canister::Allocation;
 use crate::canister::Canister;
 use crate::fault::Reject;
-use crate::files;
-use crate::limits::{MAX_CHUNKS, MAX_HISTORY, MAX_LOG, MAX_SNAPSHOTS};
+use crate::files::{self, hex};
 use crate::module::{Module, first_canister};
 use crate::replica::Replica;
-use crate::rules::Rules;
+use crate::rules::{MAX_CHUNKS, MAX_HISTORY, MAX_LOG, MAX_SNAPSHOTS, Rules};
 use crate::saved::{
     Content, LoadError, MAX_AGE, PREAMBLE, SUBNET_MAGIC, Saved, check_rules, is_subnet, load_at,
     preamble, read_part, read_preamble,
 };
 use crate::state::GlobalValue;
-use crate::text::hex;
 use crate::units::{Bytes, Cycles, WASM_PAGE};
 
 /// The version of the format that this version of the crate reads and writes.

@@ -13,12 +13,12 @@
 //! `rs/embedders/src/wasmtime_embedder` of the replica.
 
 use super::calls::{ApiCall, contract, help, no_heap, slice};
+use super::functions::SystemCall;
 use super::message::{Closure, Request};
-use super::names::SystemCall;
 use crate::cycles;
 use crate::fault::{Fault, RejectCode};
-use crate::limits::MAX_CALL_TIMEOUT;
 use crate::memory::Access;
+use crate::rules::MAX_CALL_TIMEOUT;
 use crate::units::{Bytes, Cycles};
 
 impl ApiCall<'_> {

@@ -7,12 +7,12 @@
 
 use ic_principal::Principal;
 
+use super::functions::SystemCall;
 use super::message::{Answer, Certificate, Effects, Message, Mode};
-use super::names::SystemCall;
 use crate::cycles;
 use crate::fault::{Fault, Trap};
-use crate::limits::{MAX_CERTIFIED_DATA, MAX_ENVIRONMENT_NAME, MAX_TEXT};
 use crate::memory::{Access, PageTracker};
+use crate::rules::{MAX_CERTIFIED_DATA, MAX_ENVIRONMENT_NAME, MAX_TEXT};
 use crate::units::{Bytes, Cycles, Instructions};
 
 /// The context of a call.

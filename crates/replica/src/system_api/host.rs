@@ -33,10 +33,10 @@ use super::message::{Effects, Message};
 use crate::execution::{PageCharges, Reading, SystemCalls, TouchedPages};
 use crate::fault::Fault;
 use crate::instrument::page_map::{self, offset};
-use crate::limits::MAX_SLICES;
 use crate::memory::pages::{Pages, push};
 use crate::memory::{PAGE, PageTracker, os};
 use crate::profile::Recorder;
+use crate::rules::MAX_SLICES;
 use crate::units::{Instructions, WASM_PAGE, WasmPages};
 
 /// State of a running message in the engine's store.

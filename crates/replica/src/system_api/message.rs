@@ -7,13 +7,12 @@ use std::sync::{Arc, OnceLock};
 
 use ic_principal::Principal;
 
-use super::names::BYTE_TRANSMITTED;
+use super::functions::BYTE_TRANSMITTED;
 use crate::cycles::{Reserve, Threshold};
 use crate::execution::{Printed, Readings};
 use crate::fault::{MAX_MESSAGE, RejectCode, shortened};
-use crate::limits::{LOG_RECORD_OVERHEAD, MAX_QUEUE, REQUEST_OVERHEAD, RESPONSE_OVERHEAD};
 use crate::memory::TouchPrices;
-use crate::rules::Rules;
+use crate::rules::{LOG_RECORD_OVERHEAD, MAX_QUEUE, REQUEST_OVERHEAD, RESPONSE_OVERHEAD, Rules};
 use crate::units::{Bytes, Cycles, Instructions, OsPages};
 
 /// The role in which the canister's code runs. It determines the allowed calls and the limits.

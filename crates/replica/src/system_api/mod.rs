@@ -2,16 +2,16 @@
 //!
 //! | module | |
 //! |---|---|
-//! | `names` | the functions, their types and their prices |
+//! | `functions` | the functions: their names, types and prices |
 //! | `host` | the running message in the engine |
 //! | `calls`, `call_functions` | implementations; those of `ic0.call_*` |
 //! | `message` | input and effects of a message, and its log |
 
 mod call_functions;
 mod calls;
+pub mod functions;
 pub mod host;
 pub mod message;
-pub mod names;
 
 use wasmtime::{Caller, FuncType, Linker, Val, ValType};
 
@@ -19,15 +19,14 @@ use crate::execution::{CallCount, Reading, Readings};
 use crate::fault::{Fault, Trap};
 use crate::instrument::HOST;
 use crate::instrument::stable::failure;
-use crate::limits::{self, MAX_READINGS};
 use crate::profile::Recorder;
-use crate::rules::Rules;
+use crate::rules::{MAX_READINGS, Rules, STABLE_GROW_COST};
 use crate::units::{Bytes, Cycles, Instructions, WASM_PAGE, WasmPages};
 
 use calls::ApiCall;
+use functions::{AddressWidth, MODULE, SystemCall, price};
 use host::{Host, Parts, page_charges};
 use message::{Halt, Message};
-use names::{AddressWidth, MODULE, SystemCall, price};
 
 /// The caller of a host function.
 type Context<'a> = Caller<'a, Host>;
@@ -100,7 +99,7 @@ pub fn link(linker: &mut Linker<Host>, width: AddressWidth) -> wasmtime::Result<
         if signature.only_32_bit && width == AddressWidth::Bits64 {
             continue;
         }
-        let types = |types: &[names::Type]| -> Vec<ValType> {
+        let types = |types: &[functions::Type]| -> Vec<ValType> {
             types
                 .iter()
                 .map(|ty| match ty.val_type(width) {
@@ -248,7 +247,7 @@ fn may_grow_stable(
     api: i32,
 ) -> wasmtime::Result<i32> {
     let parts = parts(&caller)?;
-    charge(&mut caller, &parts, limits::STABLE_GROW_COST.get())?;
+    charge(&mut caller, &parts, STABLE_GROW_COST.get())?;
     let after = before.cast_unsigned().saturating_add(delta.cast_unsigned());
     let memory = &caller.data().message.rules.set().memory;
     let mut limit = memory.stable.get();

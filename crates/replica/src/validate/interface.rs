@@ -22,10 +22,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use wasmparser::{ExternalKind, FuncType, TypeRef, ValType};
 
-use super::refusal::Invalid;
+use super::Invalid;
 use super::wasm::Sections;
 use crate::rules::ModuleLimits;
-use crate::system_api::names::{AddressWidth, MODULE, SystemCall, Type};
+use crate::system_api::functions::{AddressWidth, MODULE, SystemCall, Type};
 
 /// Returns the imported functions in order. An imported table or memory passes here; the engine
 /// refuses it later with another text.

@@ -28,9 +28,9 @@ use wasmparser::{
     ValidPayload, Validator, WasmFeatures,
 };
 
-use super::refusal::{Invalid, Refusal};
+use super::{Invalid, Refusal};
 use crate::rules::ModuleLimits;
-use crate::system_api::names::AddressWidth;
+use crate::system_api::functions::AddressWidth;
 use crate::units::WasmPages;
 
 /// Largest module after decompression.

@@ -1,5 +1,5 @@
-//! The host: counts and replies do not depend on its operating system, page size and processor, and it
-//! may have no file descriptors left.
+//! Independence of the host: counts and replies are the same on every operating system, page size and
+//! processor, and a canister that a host without file descriptors has damaged is not used.
 
 use std::env;
 use std::fmt::Write;

@@ -1,6 +1,7 @@
-//! Snapshots that are read and uploaded: the interface for programs, and the rules of today, which the
-//! recorded cases do not show; and saved subnets: one that was saved and loaded goes on as one that was
-//! not.
+//! Copies of canisters that leave a subnet and return: as snapshots or, with the whole subnet, as a file.
+//!
+//! Of snapshots, the recorded cases do not show the interface for programs and the rules of today. A
+//! subnet that was saved and loaded goes on as one that was not.
 
 use std::fs;
 use std::path::Path;

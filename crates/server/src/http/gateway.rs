@@ -48,8 +48,7 @@ use stablebench_replica::text::steers;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::api::principal;
-use super::body;
+use super::{WHOLE, principal, read_at_most};
 use crate::driver::{self, Sent};
 use crate::host::{Host, Info};
 use crate::limits::{MAX_GATEWAY_REQUEST, MAX_GATEWAY_RESPONSE, MAX_PARTS};
@@ -179,7 +178,7 @@ async fn respond(backend: impl Backend, request: Request) -> Result<Response, Re
     }
     let place = Arc::clone(&backend.host().gateway_requests).acquire_owned().await;
     let place = place.map_err(|error| bad(&error))?;
-    let body = body::read_at_most(body, MAX_GATEWAY_REQUEST, body::WHOLE).await?;
+    let body = read_at_most(body, MAX_GATEWAY_REQUEST, WHOLE).await?;
     let headers = parts.headers.iter();
     let request = HttpRequest {
         method: parts.method.to_string(),

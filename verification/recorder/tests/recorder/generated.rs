@@ -213,7 +213,7 @@ fn plain(name: &str) -> String {
 impl Prices {
     fn documented() -> Self {
         let operators = snapshot(
-            "instrument/snapshots/stablebench_replica__instrument__prices__tests__\
+            "instrument/snapshots/stablebench_replica__instrument__charges__tests__\
              price_of_every_operator.snap",
         );
         let operators = operators.iter().filter_map(|line| {
@@ -222,7 +222,7 @@ impl Prices {
             Some((plain(name), price.parse().ok()?))
         });
         let calls = snapshot(
-            "system_api/snapshots/stablebench_replica__system_api__names__tests__\
+            "system_api/snapshots/stablebench_replica__system_api__functions__tests__\
              price_of_every_call.snap",
         );
         let calls = calls.iter().map(|line| {

@@ -19,7 +19,7 @@ use crate::fault::{ErrorCode, Reject, RejectCode, grouped};
 use crate::rules::Rules;
 use crate::subnet::managed::UploadMetadataArgs;
 use crate::subnet::member::{Member, Next};
-use crate::subnet::parts::Routes;
+use crate::subnet::subnet_state::Routes;
 use crate::system_api::message::Rejection;
 use crate::units::{Bytes, Cycles};
 

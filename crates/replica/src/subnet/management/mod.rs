@@ -13,7 +13,6 @@
 //! | `code` | installing code, and its chunks |
 //! | `settings` | creating canisters, and changing their settings |
 //! | `snapshots` | taking, loading, listing and deleting snapshots |
-//! | `transfer` | reading and uploading snapshots |
 //! | `http` | HTTPS outcalls, which whoever drives the subnet answers |
 //! | `keys` | threshold signatures |
 //!
@@ -28,7 +27,6 @@ mod keys;
 pub mod methods;
 mod settings;
 mod snapshots;
-mod transfer;
 
 use candid::{Nat, Principal};
 use ic_management_canister_types::{
@@ -46,7 +44,7 @@ use super::subnet_state::Subnet;
 use crate::cycles;
 use crate::execution::{Cause, Execution, Function};
 use crate::fault::{ErrorCode, Reject, RejectCode};
-use crate::limits::{READ_LOG_INSTRUCTIONS, READ_LOG_RECORD_INSTRUCTIONS, STOP_TIMEOUT};
+use crate::rules::{READ_LOG_INSTRUCTIONS, READ_LOG_RECORD_INSTRUCTIONS, STOP_TIMEOUT};
 use crate::system_api::message::{Rejection, Status};
 use crate::units::{Bytes, Cycles, Instructions, SECOND};
 use crate::validate::Visibility;
@@ -62,7 +60,7 @@ use methods::{
 use settings::amount;
 
 /// The end of a method.
-enum Step {
+enum MethodEnd {
     /// The call has this answer. The canister that it concerns, if there is one.
     Answer(Result<Vec<u8>, Reject>, Option<Principal>),
     /// The call is answered later.
@@ -121,8 +119,8 @@ impl Subnet {
             }
             let began = self.trace.next();
             match self.execute_method(&mut call) {
-                Step::Waits => {}
-                Step::Answer(response, concerns) => {
+                MethodEnd::Waits => {}
+                MethodEnd::Answer(response, concerns) => {
                     // A method that ran code has added an execution.
                     let cause = match self.trace.next() - 1 {
                         last if self.trace.next() > began => Some(last),
@@ -158,13 +156,13 @@ impl Subnet {
     }
 
     /// Executes a method.
-    fn execute_method(&mut self, call: &mut ManagementCall) -> Step {
+    fn execute_method(&mut self, call: &mut ManagementCall) -> MethodEnd {
         let by_user = matches!(call.origin, Origin::Ingress { .. });
         let method = call.method.clone();
         if by_user && BY_CANISTERS.contains(&method.as_str()) {
             let code = ErrorCode::CanisterContractViolation;
             let message = format!("{method} cannot be called by a user.");
-            return Step::Answer(Err(Reject { code, message }), None);
+            return MethodEnd::Answer(Err(Reject { code, message }), None);
         }
         let outcome = match method.as_str() {
             "create_canister" => self.create_canister(call),
@@ -181,7 +179,7 @@ impl Subnet {
             "canister_metadata" => self.canister_metadata(call),
             "start_canister" => self.start_canister(call),
             "stop_canister" => match self.stop_canister(call) {
-                Ok(None) => return Step::Waits,
+                Ok(None) => return MethodEnd::Waits,
                 Ok(Some(reply)) => Ok(reply),
                 Err(failed) => Err(failed),
             },
@@ -202,7 +200,7 @@ impl Subnet {
             "upload_canister_snapshot_metadata" => self.upload_metadata(call),
             "upload_canister_snapshot_data" => self.upload_data(call),
             "http_request" => match self.http_request(call) {
-                Ok(()) => return Step::Waits,
+                Ok(()) => return MethodEnd::Waits,
                 Err(reject) => Err(reject.into()),
             },
             LOGS => Err(Reject {
@@ -216,12 +214,12 @@ impl Subnet {
         };
         let concerns = call.concerns();
         match outcome {
-            Ok(reply) => Step::Answer(Ok(reply), concerns),
-            Err(Failed::Reject(reject)) => Step::Answer(Err(reject), concerns),
+            Ok(reply) => MethodEnd::Answer(Ok(reply), concerns),
+            Err(Failed::Reject(reject)) => MethodEnd::Answer(Err(reject), concerns),
             // The call is answered in any case.
             Err(Failed::Host(error)) => {
                 let code = ErrorCode::CanisterOutOfMemory;
-                Step::Answer(Err(invalid(code, error.to_string())), concerns)
+                MethodEnd::Answer(Err(invalid(code, error.to_string())), concerns)
             }
         }
     }

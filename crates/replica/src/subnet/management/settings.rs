@@ -14,12 +14,13 @@ use super::call::{ChangeDetails, ChangeOrigin, ManagementCall, Outcome, invalid,
 use super::methods::{
     MAX_DELAYED_FEE, Size, allocation_too_small, cannot_grow, creation_args, subnet_full,
 };
-use crate::allocation::Allocation;
+use crate::canister::Allocation;
 use crate::canister::{Canister, Settings, check_environment, max_variables};
 use crate::cycles::{self, Saturation, Threshold};
 use crate::fault::{ErrorCode, HostError, Reject, grouped};
-use crate::limits::{COMPUTE_CAPACITY, DEFAULT_LOG, MAX_CONTROLLERS, MAX_HEAP_LIMIT, MAX_LOG};
-use crate::rules::Rules;
+use crate::rules::{
+    COMPUTE_CAPACITY, DEFAULT_LOG, MAX_CONTROLLERS, MAX_HEAP_LIMIT, MAX_LOG, Rules,
+};
 use crate::subnet::member::{Member, Next};
 use crate::subnet::messages::{Origin, not_found};
 use crate::subnet::subnet_state::Subnet;

@@ -264,7 +264,7 @@ fn no_system_call_can_be_imported_with_one_parameter_more() {
 }
 
 fn import_of(call: SystemCall, width: AddressWidth, more: &str) -> String {
-    let types = |types: &[crate::system_api::names::Type]| -> String {
+    let types = |types: &[crate::system_api::functions::Type]| -> String {
         types.iter().map(|ty| format!("{} ", ty.val_type(width))).collect()
     };
     let memory = if width == AddressWidth::Bits64 { "(memory i64 1)" } else { "" };

@@ -1,4 +1,4 @@
-//! Prices of WebAssembly operators, in instructions, and the places where they are charged.
+//! Charges for the WebAssembly operators of a function, in instructions.
 //!
 //! The table [`PRICES`] lists every operator that a canister may contain. Other operators have no
 //! price: a module that contains one is refused, so that nothing is ever counted by a guess.
@@ -26,7 +26,7 @@ use wasmparser::{Operator, Parser, Payload};
 
 use super::instrumented::Error;
 use crate::rules::Rules;
-use crate::system_api::names::AddressWidth;
+use crate::system_api::functions::AddressWidth;
 
 /// Marks loads and stores, which cost twice as much in 64-bit heaps.
 const MEMORY: u16 = u16::MAX;

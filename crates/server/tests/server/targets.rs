@@ -1,5 +1,17 @@
-//! Generators of inputs: requests, CBOR values, and arguments of the management canister. The server of
-//! an input has a canister that anybody controls, and a witness that no request may change.
+//! The fuzz targets of the server, for `cargo fuzz` and for the tests.
+//!
+//! ```text
+//!   request_body          bytes → requests of every kind, valid and damaged → every address
+//!   management_argument   bytes → Candid, valid and damaged → every management method
+//!   state_path            bytes → paths of the state tree → read_state
+//! ```
+//!
+//! A target panics if a check fails. It ignores bytes that are too short for an input. The server of an
+//! input has a canister that anybody controls, and a witness that no request may change.
+
+#[path = "../../../replica/tests/replica/fuzzing/bounded.rs"]
+#[allow(dead_code, reason = "the replica's tests use the rest")]
+pub mod bounded;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,42 +22,205 @@ use std::time::{Duration, Instant};
 
 use arbitrary::{Result, Unstructured};
 use candid::{Encode, Nat, Principal};
+use ic_certification::{Certificate, Label, LookupResult};
 use ic_management_canister_types::{
     CanisterIdRecord, CanisterInstallMode, CanisterSettings, ChunkHash, CreateCanisterArgs,
     DeleteCanisterSnapshotArgs, EnvironmentVariable, FetchCanisterLogsArgs, InstallChunkedCodeArgs,
     InstallCodeArgs, LoadCanisterSnapshotArgs, ProvisionalCreateCanisterWithCyclesArgs,
     ProvisionalTopUpCanisterArgs, TakeCanisterSnapshotArgs, UpdateSettingsArgs, UploadChunkArgs,
 };
-use ic_transport_types::{Delegation, Envelope, EnvelopeContent, QueryResponse, SignedDelegation};
+use ic_transport_types::{
+    Delegation, Envelope, EnvelopeContent, QueryResponse, ReadStateResponse, SignedDelegation,
+};
 use serde_cbor_2::Value;
 use tokio::runtime::Runtime;
 
-use super::bounded::bounded_memory;
 use crate::server::{
     CLOSED, COUNTER, Server, anonymous_query, call, in_minutes, number, unsigned, wasm,
 };
+use bounded::{bounded_memory, damaged, met};
+
+const REQUEST_BODY: &str = "request_body";
+const MANAGEMENT_ARGUMENT: &str = "management_argument";
+const STATE_PATH: &str = "state_path";
+
+const KINDS: [&str; 3] = ["call", "query", "read_state"];
+
+/// Sends requests of every kind, made from `bytes`, to every address.
+pub fn request_body(bytes: &[u8]) {
+    let mut input = Unstructured::new(bytes);
+    test(async |subject| {
+        for _ in 0..4 {
+            let Ok((path, kind, body)) = any_request(subject, &mut input) else { return };
+            let Some(answer) = subject.send(&path, kind, body).await else { continue };
+            met(REQUEST_BODY, if answer.status < 400 { "let in" } else { "refused" });
+            if answer.status == 404 {
+                met(REQUEST_BODY, "not there");
+            }
+        }
+    });
+}
+
+type Request = (String, &'static str, Option<Vec<u8>>);
+
+fn any_request(of: &Subject, input: &mut Unstructured<'_>) -> Result<Request> {
+    // Half of them are sent to an address of their kind.
+    let what = *input.choose(&KINDS)?;
+    let path = if input.arbitrary()? {
+        let version = *input.choose(&["v2", "v3"])?;
+        let version = if what == "call" { "v4" } else { version };
+        format!("/api/{version}/canister/{}/{what}", of.id)
+    } else {
+        address(of, input)?
+    };
+    let types = ["", "application/json", "application/cbor; charset=utf-8", "text/plain"];
+    let kind = if input.ratio(1, 16)? { *input.choose(&types)? } else { "application/cbor" };
+    let body = match input.int_in_range(0..=15)? {
+        0 => None,
+        1 => Some(input.bytes(input.len().min(64))?.to_vec()),
+        2..=3 => Some(cbor(input)?),
+        4..=7 => {
+            let whole = request(of, what, input)?;
+            Some(damaged(&whole, 0, input)?)
+        }
+        _ => Some(request(of, what, input)?),
+    };
+    Ok((path, kind, body))
+}
+
+fn address(of: &Subject, input: &mut Unstructured<'_>) -> Result<String> {
+    let canister = |of: &Subject, input: &mut Unstructured<'_>| -> Result<Principal> {
+        if input.arbitrary()? { Ok(of.id) } else { principal(of, input) }
+    };
+    let version = |input: &mut Unstructured<'_>| input.choose(&["v2", "v3", "v4"]).copied();
+    Ok(match input.int_in_range(0..=15)? {
+        0 => format!("/{}", input.arbitrary::<&str>()?),
+        1 => format!("/api/{}/canister/{}/call", version(input)?, input.arbitrary::<&str>()?),
+        2 => format!("/?{}={}", input.choose(&["id", "canisterId"])?, canister(of, input)?),
+        3 => format!("/?id={}", input.arbitrary::<&str>()?),
+        4 => "/api/v2/status".to_owned(),
+        5..=6 => {
+            let what = *input.choose(&["call", "read_state"])?;
+            format!("/api/{}/subnet/{}/{what}", version(input)?, of.subnet())
+        }
+        _ => {
+            let what = *input.choose(&["call", "query", "read_state", "status"])?;
+            format!("/api/{}/canister/{}/{what}", version(input)?, canister(of, input)?)
+        }
+    })
+}
+
+/// Calls methods of the management canister with `bytes` as arguments.
+pub fn management_argument(bytes: &[u8]) {
+    let mut input = Unstructured::new(bytes);
+    test(async |subject| {
+        for _ in 0..4 {
+            let Ok((path, body)) = management_request(subject, &mut input) else { return };
+            let answer = subject.post(&path, body).await;
+            let has = |text: &[u8]| answer.body.windows(text.len()).any(|here| here == text);
+            met(
+                MANAGEMENT_ARGUMENT,
+                match answer.status {
+                    400.. => "refused",
+                    _ if has(b"Error decoding candid") => "not decoded",
+                    _ if has(b"certificate") => "ran",
+                    _ => "rejected",
+                },
+            );
+        }
+    });
+}
+
+fn management_request(of: &Subject, input: &mut Unstructured<'_>) -> Result<(String, Vec<u8>)> {
+    let method = *input.choose(METHODS)?;
+    let canister = if input.ratio(1, 8)? { principal(of, input)? } else { of.id };
+    let argument = match input.int_in_range(0..=7)? {
+        0 => input.bytes(input.len().min(64))?.to_vec(),
+        1 => any_candid(input)?,
+        2 => argument(input.choose(METHODS)?, canister, input)?,
+        3..=4 => damaged(&argument(method, canister, input)?, 0, input)?,
+        _ => argument(method, canister, input)?,
+    };
+    let (management, id) = (Principal::management_canister(), of.id);
+    Ok(if input.ratio(1, 5)? {
+        let content = anonymous_query(management, method, argument);
+        (format!("/api/v3/canister/{id}/query"), unsigned(content))
+    } else {
+        let sender = Principal::anonymous();
+        let content = call(sender, management, method, argument, in_minutes(4));
+        (format!("/api/v3/canister/{id}/call"), unsigned(content))
+    })
+}
+
+/// Reads paths made from `bytes`, and checks that private sections are not shown.
+pub fn state_path(bytes: &[u8]) {
+    let mut input = Unstructured::new(bytes);
+    test(async |subject| {
+        for _ in 0..4 {
+            let Ok((address, body)) = read_request(subject, &mut input) else { break };
+            let answer = subject.post(&address, body).await;
+            if answer.status != 200 {
+                met(STATE_PATH, "refused");
+                continue;
+            }
+            let read: ReadStateResponse =
+                serde_cbor_2::from_slice(&answer.body).expect("an answer");
+            let read: Certificate = serde_cbor_2::from_slice(&read.certificate).expect("certified");
+            let time = [b"time"];
+            assert!(matches!(read.tree.lookup_path(&time), LookupResult::Found(_)));
+            let secret = [&b"canister"[..], subject.witness.as_slice(), b"metadata", b"plan"];
+            let found = read.tree.lookup_path(&secret);
+            assert!(!matches!(found, LookupResult::Found(_)), "{found:?}");
+            met(STATE_PATH, "read");
+        }
+        assert_eq!(subject.count(subject.id).await, 0);
+    });
+}
+
+fn read_request(of: &Subject, input: &mut Unstructured<'_>) -> Result<(String, Vec<u8>)> {
+    let id = if input.ratio(1, 8)? { of.witness } else { principal(of, input)? };
+    let address = match input.int_in_range(0..=3)? {
+        0 => format!("/api/v3/subnet/{}/read_state", of.subnet()),
+        1 => format!("/api/v3/canister/{id}/read_state"),
+        _ => format!("/api/v2/canister/{id}/read_state"),
+    };
+    let mut paths: Vec<Vec<Label>> = Vec::new();
+    for _ in 0..input.int_in_range(0..=4)? {
+        paths.push(path(of, input)?);
+    }
+    if input.ratio(1, 32)? {
+        let times = *input.choose(&[10, 250, 251, 5_000])?;
+        paths = vec![paths; times].concat();
+    }
+    let body = unsigned(EnvelopeContent::ReadState {
+        ingress_expiry: in_minutes(4),
+        sender: Principal::anonymous(),
+        paths,
+    });
+    Ok((address, body))
+}
 
 /// The time limit of an answer. A synchronous call waits for ten seconds.
 const TIME_LIMIT: Duration = Duration::from_secs(15);
 /// The size limit of an answer, more than the largest, which contains a canister's metadata.
 const SIZE_LIMIT: usize = 1 << 20;
 
-pub struct Subject {
+struct Subject {
     server: Server,
     /// The tested canister, which the anonymous principal controls.
-    pub id: Principal,
+    id: Principal,
     /// A canister that no sender controls.
-    pub witness: Principal,
+    witness: Principal,
 }
 
 /// The answer to a request.
-pub struct Answer {
-    pub status: u16,
-    pub body: Vec<u8>,
+struct Answer {
+    status: u16,
+    body: Vec<u8>,
 }
 
 /// Sends requests to a server, and checks that it still works.
-pub fn test(requests: impl AsyncFnOnce(&Subject)) {
+fn test(requests: impl AsyncFnOnce(&Subject)) {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
         count_panics();
@@ -79,12 +254,12 @@ impl Subject {
         Self { server, id, witness }
     }
 
-    pub fn subnet(&self) -> Principal {
+    fn subnet(&self) -> Principal {
         Principal::self_authenticating(&self.server.root_key)
     }
 
     /// Sends a request. Returns `None` if the address is not a valid URL.
-    pub async fn send(&self, path: &str, kind: &str, body: Option<Vec<u8>>) -> Option<Answer> {
+    async fn send(&self, path: &str, kind: &str, body: Option<Vec<u8>>) -> Option<Answer> {
         let url = reqwest::Url::parse(&format!("{}{path}", self.server.url)).ok()?;
         let request = match body {
             Some(body) => self.server.client.post(url).body(body),
@@ -105,13 +280,13 @@ impl Subject {
     }
 
     /// Sends a CBOR body.
-    pub async fn post(&self, path: &str, body: Vec<u8>) -> Answer {
+    async fn post(&self, path: &str, body: Vec<u8>) -> Answer {
         let answer = self.send(path, "application/cbor", Some(body)).await;
         answer.unwrap_or_else(|| panic!("{path} is not a valid address"))
     }
 
     /// Returns a canister's count.
-    pub async fn count(&self, id: Principal) -> u64 {
+    async fn count(&self, id: Principal) -> u64 {
         let content = anonymous_query(id, "get", Vec::new());
         let path = format!("/api/v3/canister/{id}/query");
         let answer = self.post(&path, unsigned(content)).await;
@@ -135,7 +310,7 @@ impl Subject {
 const TAG: &[u8] = b"\xd9\xd9\xf7";
 
 /// Generates a call, query or read of the state, sometimes with invalid signatures.
-pub fn request(of: &Subject, kind: &str, input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+fn request(of: &Subject, kind: &str, input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let content = content(of, kind, input)?;
     let maybe = |input: &mut Unstructured<'_>| -> Result<Option<Vec<u8>>> {
         Ok(if input.ratio(1, 8)? { Some(input.arbitrary()?) } else { None })
@@ -207,7 +382,7 @@ fn content(of: &Subject, kind: &str, input: &mut Unstructured<'_>) -> Result<Env
 
 /// Generates the id of the tested canister, of a missing one, or any other id, but not that of the
 /// witness, which everybody may call.
-pub fn principal(of: &Subject, input: &mut Unstructured<'_>) -> Result<Principal> {
+fn principal(of: &Subject, input: &mut Unstructured<'_>) -> Result<Principal> {
     Ok(match input.int_in_range(0..=15)? {
         0 => Principal::management_canister(),
         1 => Principal::anonymous(),
@@ -222,7 +397,7 @@ pub fn principal(of: &Subject, input: &mut Unstructured<'_>) -> Result<Principal
 }
 
 /// Generates a path from labels of the state tree and any others.
-pub fn path<L: From<Vec<u8>>>(of: &Subject, input: &mut Unstructured<'_>) -> Result<Vec<L>> {
+fn path<L: From<Vec<u8>>>(of: &Subject, input: &mut Unstructured<'_>) -> Result<Vec<L>> {
     const LABELS: &[&str] = &[
         "time",
         "canister",
@@ -277,7 +452,7 @@ pub fn path<L: From<Vec<u8>>>(of: &Subject, input: &mut Unstructured<'_>) -> Res
 }
 
 /// Generates a CBOR value with the keys of requests and any values.
-pub fn cbor(input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+fn cbor(input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let value = value(input, 5)?;
     let body = serde_cbor_2::to_vec(&value).expect("writing to memory");
     Ok([TAG, &body].concat())
@@ -355,11 +530,7 @@ pub const METHODS: &[&str] = &[
 ];
 
 /// Generates a valid argument of the method for the canister.
-pub fn argument(
-    method: &str,
-    canister_id: Principal,
-    input: &mut Unstructured<'_>,
-) -> Result<Vec<u8>> {
+fn argument(method: &str, canister_id: Principal, input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let sender_canister_version = None;
     let snapshot_id: Vec<u8> = input.arbitrary()?;
     let encoded = match method {
@@ -463,7 +634,7 @@ fn nat(input: &mut Unstructured<'_>) -> Result<Nat> {
 }
 
 /// Generates a table of types that refer to each other, followed by values of any types.
-pub fn any_candid(input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+fn any_candid(input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let mut bytes = b"DIDL".to_vec();
     let types = input.int_in_range(0..=5)?;
     leb128(&mut bytes, types);

@@ -1,4 +1,4 @@
-//! The functions of the System API: their names, signatures and prices.
+//! The functions of the System API, each with its name, its signature and its price.
 //!
 //! One table defines the enum, the names and the signatures. A row reads
 //! `Variant "name" (parameters) -> (results);`. Parameters and results are [`Type`]s, where `Size`

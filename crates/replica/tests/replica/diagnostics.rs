@@ -1,5 +1,5 @@
-//! Logs of canisters, and backtraces in rejects of traps: the records and functions that are in
-//! them, and who sees them.
+//! Diagnostics of canisters: what is in the records of a log and in the backtrace of a trap, and who
+//! sees it.
 
 use candid::{decode_one, encode_one};
 use ic_management_canister_types::{
