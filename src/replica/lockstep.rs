@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use stablebench_conformance::{Answers, Call, Case, Expect, Kind, Outcome, Source};
+use stablebench_conformance::{Answers, Call, Case, Expect, MessageKind, Outcome, Source};
 
 use super::{Answer, Canister, Cost, Identity, Messages, Readings, Reject, Replica};
 
@@ -65,7 +65,7 @@ impl<M: Messages> Messages for Both<M> {
     fn update(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         let [first, second] = &mut self.sides;
         let answers = [first.update(method, argument)?, second.update(method, argument)?];
-        self.history.agree(Kind::Update, method, argument, answers)
+        self.history.agree(MessageKind::Update, method, argument, answers)
     }
 
     /// Returns the real replica's id: it may have been sent messages in earlier runs.
@@ -76,14 +76,14 @@ impl<M: Messages> Messages for Both<M> {
     fn query(&mut self, method: &str, argument: &[u8]) -> Result<Answer> {
         let [first, second] = &mut self.sides;
         let answers = [first.query(method, argument)?, second.query(method, argument)?];
-        self.history.agree(Kind::Query, method, argument, answers)
+        self.history.agree(MessageKind::Query, method, argument, answers)
     }
 
     fn upgrade(&mut self) -> Result<Cost> {
         let [first, second] = &mut self.sides;
         let answers = [upgraded(first.upgrade())?, upgraded(second.upgrade())?];
         let argument = candid::encode_args(())?;
-        let answer = self.history.agree(Kind::Upgrade, "", &argument, answers)?;
+        let answer = self.history.agree(MessageKind::Upgrade, "", &argument, answers)?;
         answer.outcome.context("upgrading failed")?;
         Ok(answer.cost)
     }
@@ -119,7 +119,7 @@ impl History {
     /// Records both answers, and returns the first if they are equal.
     fn agree(
         &mut self,
-        kind: Kind,
+        kind: MessageKind,
         method: &str,
         argument: &[u8],
         answers: [Answer; 2],
@@ -320,8 +320,8 @@ mod tests {
         assert!(error.contains("answer to upgrade, call 3"), "{error}");
         let saved = directory.path().join("difference");
         let cases = stablebench_conformance::read(&file(&saved, "second")).unwrap();
-        let kinds: Vec<Kind> = cases[0].calls.iter().map(|call| call.kind).collect();
-        assert_eq!(kinds, [Kind::Upgrade, Kind::Update, Kind::Upgrade]);
+        let kinds: Vec<MessageKind> = cases[0].calls.iter().map(|call| call.kind).collect();
+        assert_eq!(kinds, [MessageKind::Upgrade, MessageKind::Update, MessageKind::Upgrade]);
         assert_eq!(cases[0].calls[0].arg, candid::encode_args(()).unwrap());
         assert!(
             matches!(&cases[0].calls[2].expect, Some(Expect::Reject { code, .. }) if code == "Spoiled")

@@ -598,7 +598,7 @@ fn every_exception_has_a_reason_that_holds() {
     let documented = documented();
     let check = fs::read_to_string(root().join("scripts/check")).unwrap();
     let mut tests = String::new();
-    for folder in ["tests/cli", "tests/bench", "verification/recorder/tests/recorder", "src"] {
+    for folder in ["tests/cli", "tests/bench", "verification/recorder/tests", "src"] {
         for file in with_ending(folder, "rs") {
             tests += &fs::read_to_string(file).unwrap();
         }

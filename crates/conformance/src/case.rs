@@ -14,9 +14,10 @@
 //!
 //! `install` and `expect` are missing in a case that has not been recorded.
 //!
-//! A file of cases is a JSON list, indented by one space, and gzipped if its name ends in `.gz`.
-//! Reading a file of the recorded cases and writing it again reproduces the text.
+//! A file of cases is a JSON list, indented by one space, and gzipped, without a time, if its name
+//! ends in `.gz`. Reading a file of the recorded cases and writing it again reproduces the text.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::{error, fmt, fs};
@@ -35,7 +36,7 @@ use stablebench_replica::files;
 pub struct Case {
     /// The name in lists of differences.
     pub name: String,
-    /// The subject of the case.
+    /// The subject of the case. Groups of a file can be run and recorded alone.
     pub group: String,
     /// The canister's module.
     pub module: Source,
@@ -61,7 +62,7 @@ pub struct Call {
     /// The method. Ignored by upgrades and reinstalls.
     pub method: String,
     /// The kind of message.
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// The argument.
     #[serde(with = "hex")]
     pub arg: Vec<u8>,
@@ -73,7 +74,7 @@ pub struct Call {
 /// Kinds of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum MessageKind {
     /// Changes are committed.
     Update,
     /// Changes are dropped.
@@ -133,7 +134,7 @@ impl Case {
 
 impl Call {
     /// Creates a call without a recorded answer.
-    pub fn new(kind: Kind, method: impl Into<String>, arg: impl Into<Vec<u8>>) -> Self {
+    pub fn new(kind: MessageKind, method: impl Into<String>, arg: impl Into<Vec<u8>>) -> Self {
         Self { method: method.into(), kind, arg: arg.into(), expect: None }
     }
 
@@ -142,12 +143,12 @@ impl Call {
     /// # Errors
     ///
     /// A description of what is wrong with the argument.
-    pub fn from_hex(kind: Kind, method: &str, arg: &str) -> Result<Self, String> {
+    pub fn from_hex(kind: MessageKind, method: &str, arg: &str) -> Result<Self, String> {
         hex::decode(arg).map(|arg| Self::new(kind, method, arg))
     }
 }
 
-impl Kind {
+impl MessageKind {
     /// The name in files.
     pub fn name(self) -> &'static str {
         match self {
@@ -160,7 +161,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for MessageKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -357,6 +358,19 @@ fn text<T: Serialize>(cases: &[T]) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
+/// The cases of a file in which those of `recorded` replace the former ones of their groups. Groups
+/// keep their place; new ones come last.
+pub fn replaced<T: Clone>(former: Vec<T>, recorded: &[T], group: fn(&T) -> &str) -> Vec<T> {
+    let mut cases = former;
+    let names: BTreeSet<&str> = recorded.iter().map(group).collect();
+    for name in names {
+        let at = cases.iter().position(|case| group(case) == name).unwrap_or(cases.len());
+        cases.retain(|case| group(case) != name);
+        cases.splice(at..at, recorded.iter().filter(|case| group(case) == name).cloned());
+    }
+    cases
+}
+
 /// The folder of a file, to which the paths in it are relative.
 pub fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
@@ -369,6 +383,7 @@ fn is_gzipped(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::hex::{decode, encode};
+    use super::replaced;
 
     #[test]
     fn decoding_reverses_encoding() {
@@ -376,6 +391,19 @@ mod tests {
         assert_eq!(decode(&encode(&bytes)), Ok(bytes));
         assert_eq!(decode("0Aff"), Ok(vec![10, 255]));
         assert_eq!(decode(""), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn recorded_groups_replace_those_of_the_same_name() {
+        let former = vec!["a 1", "a 2", "b 1", "c 1", "c 2"];
+        fn group<'c>(case: &'c &'static str) -> &'c str {
+            &case[..1]
+        }
+        let with = |recorded: &[&'static str]| replaced(former.clone(), recorded, group);
+        assert_eq!(with(&["b 2", "b 3"]), ["a 1", "a 2", "b 2", "b 3", "c 1", "c 2"]);
+        assert_eq!(with(&["c 3", "a 3", "c 4"]), ["a 3", "b 1", "c 3", "c 4"]);
+        assert_eq!(with(&["d 1"]), ["a 1", "a 2", "b 1", "c 1", "c 2", "d 1"]);
+        assert_eq!(with(&[]), former);
     }
 
     #[test]

@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 
 use stablebench_replica::text::safe;
 
-use crate::case::{Call, Case, Error, Expect, Failure, Kind, directory, hex, read};
-use crate::subnet::{self, Expected, Step, SubnetCase};
+use crate::case::{Call, Case, Error, Expect, Failure, MessageKind, directory, hex, read};
+use crate::subnet::{self, Expected, SubnetCase, SubnetStep};
 use crate::target::{Answer, Answers, Target, answered, answers};
 
 /// Number of bytes of a reply that a difference shows.
@@ -77,7 +77,7 @@ impl Outcome {
                 for (number, (call, answer)) in case.calls.iter().zip(answers).enumerate() {
                     if let Some(expected) = &call.expect {
                         let name = format!("{number} {}", named(call));
-                        let cycles = call.kind == Kind::Update && !overflows(expected);
+                        let cycles = call.kind == MessageKind::Update && !overflows(expected);
                         self.check(&case.name, name, expected, answer, cycles);
                     }
                 }
@@ -90,8 +90,8 @@ impl Outcome {
         for (number, (wanted, had)) in recorded.steps.iter().zip(&got.steps).enumerate() {
             let balances = !recorded.balances.is_empty();
             let name = match wanted {
-                Step::Call(call) => format!("{number} {} of {}", call.method, call.to),
-                Step::Tick(_) => format!("{number} tick"),
+                SubnetStep::Call(call) => format!("{number} {} of {}", call.method, call.to),
+                SubnetStep::Tick(_) => format!("{number} tick"),
             };
             let (wanted, had) = (ComparedStep(wanted, balances), ComparedStep(had, balances));
             if wanted.agrees_with(&had) {
@@ -252,7 +252,7 @@ fn agree(recorded: &str, message: &str) -> bool {
 }
 
 /// The compared parts of a step.
-struct ComparedStep<'a>(&'a Step, bool);
+struct ComparedStep<'a>(&'a SubnetStep, bool);
 
 impl ComparedStep<'_> {
     /// Returns true if a recorded step agrees with the actual one.
@@ -269,8 +269,8 @@ impl ComparedStep<'_> {
 
     fn answer(&self) -> Option<&Expected> {
         match self.0 {
-            Step::Call(call) => call.expect.as_ref(),
-            Step::Tick(_) => None,
+            SubnetStep::Call(call) => call.expect.as_ref(),
+            SubnetStep::Tick(_) => None,
         }
     }
 
@@ -279,13 +279,14 @@ impl ComparedStep<'_> {
         // These also pay for compiling.
         let compiles = ["install_code", "load_canister_snapshot"];
         match self.0 {
-            Step::Call(call)
-                if call.kind == Kind::Management && compiles.contains(&call.method.as_str()) =>
+            SubnetStep::Call(call)
+                if call.kind == MessageKind::Management
+                    && compiles.contains(&call.method.as_str()) =>
             {
                 None
             }
-            Step::Call(call) => Some(&call.balances_fell),
-            Step::Tick(ticks) => self.1.then_some(&ticks.balances_fell[..]),
+            SubnetStep::Call(call) => Some(&call.balances_fell),
+            SubnetStep::Tick(ticks) => self.1.then_some(&ticks.balances_fell[..]),
         }
     }
 }
@@ -304,7 +305,28 @@ impl fmt::Display for ComparedStep<'_> {
     }
 }
 
-/// Runs the cases of a file and adds the results to `outcome`. `begin` is called with the name of each
+/// A file of cases, or some groups of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SelectedFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The groups; all if empty.
+    pub groups: Vec<String>,
+}
+
+impl SelectedFile {
+    /// These groups of each file.
+    pub fn of(files: &[PathBuf], groups: &[String]) -> Vec<Self> {
+        files.iter().map(|path| Self { path: path.clone(), groups: groups.to_vec() }).collect()
+    }
+}
+
+/// Returns true if a group is one of `groups`, or if they are empty, which means all.
+pub fn is_selected(groups: &[String], group: &str) -> bool {
+    groups.is_empty() || groups.iter().any(|one| one == group)
+}
+
+/// Runs cases of a file and adds the results to `outcome`. `begin` is called with the name of each
 /// case and the number of its calls or steps, before the case.
 ///
 /// # Errors
@@ -312,18 +334,20 @@ impl fmt::Display for ComparedStep<'_> {
 /// If the file cannot be used, or the target failed. `outcome` has the results of earlier cases.
 pub fn check_file(
     target: &mut dyn Target,
-    path: &Path,
+    selection: &SelectedFile,
     outcome: &mut Outcome,
     mut begin: impl FnMut(&str, usize),
 ) -> Result<(), Error> {
+    let SelectedFile { path, groups } = selection;
     if subnet::is_file_of_subnets(path)? {
-        for case in subnet::read(path)? {
+        for case in subnet::read(path)?.into_iter().filter(|case| is_selected(groups, &case.group))
+        {
             begin(&case.name, case.steps.len());
             outcome.compare_steps(&case, &answered(target, &case, directory(path))?);
         }
         return Ok(());
     }
-    for case in read(path)? {
+    for case in read(path)?.into_iter().filter(|case| is_selected(groups, &case.group)) {
         begin(&case.name, case.calls.len());
         outcome.compare(&case, &answers(target, &case, directory(path))?);
     }
@@ -339,7 +363,7 @@ pub fn recorded_calls(path: &Path) -> Result<u64, Error> {
     if subnet::is_file_of_subnets(path)? {
         let cases = subnet::read(path)?;
         let steps = cases.iter().flat_map(|case| &case.steps);
-        return Ok(steps.filter(|step| matches!(step, Step::Call(_))).count() as u64);
+        return Ok(steps.filter(|step| matches!(step, SubnetStep::Call(_))).count() as u64);
     }
     let counted = |case: &Case| case.calls.len() as u64 + u64::from(case.install.is_some());
     Ok(read(path)?.iter().map(counted).sum())
@@ -350,15 +374,27 @@ pub fn recorded_calls(path: &Path) -> Result<u64, Error> {
 ///
 /// # Errors
 ///
-/// If a file cannot be used, the target failed, or stdout cannot be written.
+/// If a file cannot be used, no file has a selected group, the target failed, or stdout cannot be
+/// written.
 pub fn compared(
     target: &mut dyn Target,
-    files: &[PathBuf],
+    files: &[SelectedFile],
     mut begin: impl FnMut(&str, usize),
 ) -> Result<bool, Failure> {
     let mut outcome = Outcome::default();
+    let mut run = 0;
+    let mut begin = |case: &str, calls| {
+        run += 1;
+        begin(case, calls);
+    };
     let checked =
         files.iter().try_for_each(|file| check_file(target, file, &mut outcome, &mut begin));
+    if let Some(file) = files.iter().find(|file| !file.groups.is_empty())
+        && checked.is_ok()
+        && run == 0
+    {
+        return Err(format!("no case is in the group {}", file.groups.join(" or ")).into());
+    }
     let mut text = String::new();
     for difference in &outcome.differences {
         text += &format!("{}\n", safe(&difference.to_string()));
@@ -399,7 +435,7 @@ mod tests {
     }
 
     /// The outcome of a case with one call.
-    fn compared(kind: Kind, before: &Answer, now: Answer) -> Outcome {
+    fn compared(kind: MessageKind, before: &Answer, now: Answer) -> Outcome {
         let call = Call { expect: recorded(before), ..Call::new(kind, "go", []) };
         let case = Case {
             name: "one".to_owned(),
@@ -415,9 +451,12 @@ mod tests {
 
     #[test]
     fn cycles_are_only_compared_for_updates() {
-        for (kind, passed) in
-            [(Kind::Update, 0), (Kind::Query, 1), (Kind::Upgrade, 1), (Kind::Reinstall, 1)]
-        {
+        for (kind, passed) in [
+            (MessageKind::Update, 0),
+            (MessageKind::Query, 1),
+            (MessageKind::Upgrade, 1),
+            (MessageKind::Reinstall, 1),
+        ] {
             assert_eq!(compared(kind, &reply(b"a", 1), reply(b"a", 2)).passed, passed, "{kind}");
         }
     }
@@ -426,16 +465,16 @@ mod tests {
     fn the_cost_of_a_stack_overflow_is_not_compared() {
         let overflow = "Error from Canister aaaaa-aa: Canister trapped: stack overflow";
         let other = Answer { cycles: Some(8), ..reject(overflow) };
-        assert_eq!(compared(Kind::Update, &reject(overflow), other).passed, 1);
+        assert_eq!(compared(MessageKind::Update, &reject(overflow), other).passed, 1);
     }
 
     #[test]
     fn canister_ids_and_full_stops_are_not_compared() {
         let before = reject("Error from Canister aaaaa-aa: Canister trapped: unreachable.");
         let now = reject("Error from Canister x: Canister trapped: unreachable\nand more");
-        assert_eq!(compared(Kind::Update, &before, now).passed, 1);
+        assert_eq!(compared(MessageKind::Update, &before, now).passed, 1);
         let now = reject("Error from Canister x: Canister trapped: heap out of bounds");
-        assert_eq!(compared(Kind::Update, &before, now).differences.len(), 1);
+        assert_eq!(compared(MessageKind::Update, &before, now).differences.len(), 1);
     }
 
     #[test]
@@ -452,7 +491,7 @@ mod tests {
             (format!("{trap}{run}more\n"), 0),
         ] {
             assert_eq!(
-                compared(Kind::Update, &recorded, reject(&message)).passed,
+                compared(MessageKind::Update, &recorded, reject(&message)).passed,
                 passed,
                 "{message}"
             );
@@ -463,7 +502,7 @@ mod tests {
     fn a_long_reply_is_shown_from_the_first_difference() {
         let (before, mut after) = (vec![0; 200], vec![0; 200]);
         after[99] = 1;
-        let outcome = compared(Kind::Query, &reply(&before, 0), reply(&after, 0));
+        let outcome = compared(MessageKind::Query, &reply(&before, 0), reply(&after, 0));
         let got = &outcome.differences[0].got;
         assert!(got.starts_with("reply of 200 bytes, at 96 00000001"), "{got}");
     }

@@ -9,8 +9,7 @@
 //! |---|---|
 //! | `case` | cases: a module, calls, expected answers; files of cases; errors |
 //! | `subnet` | cases of several canisters |
-//! | `target` | the interface of replicas, and the functions that run cases on them |
-//! | `embedded` | the embedded replica as one of them |
+//! | `target` | the interface of replicas, of which the embedded one is one, and runs of cases |
 //! | `compare` | comparison of answers with expected ones, and of files of them |
 //!
 //! The recorded cases are in the folder `cases`. The program is `conformance`; `docs/metering.md`
@@ -20,15 +19,17 @@
 
 mod case;
 mod compare;
-mod embedded;
 pub mod subnet;
 mod target;
 
 pub use case::{
-    Call, Case, Error, Expect, Failure, Kind, MAX_FILE, Source, directory, read, write,
+    Call, Case, Error, Expect, Failure, MAX_FILE, MessageKind, Source, directory, read, replaced,
+    write,
 };
-pub use compare::{Difference, Outcome, check_file, compared, recorded_calls};
-pub use embedded::{Embedded, EmbeddedSubnet, ONLY_ON_SUBNETS};
+pub use compare::{
+    Difference, Outcome, SelectedFile, check_file, compared, is_selected, recorded_calls,
+};
 pub use target::{
-    Answer, Answers, Canister, Installed, Reject, RunningSubnet, Target, answered, answers, run,
+    Answer, Answers, Canister, Embedded, EmbeddedSubnet, Installed, ONLY_ON_SUBNETS, Reject,
+    RunningSubnet, Target, answered, answers, run,
 };

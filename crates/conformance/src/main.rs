@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use stablebench_conformance::{Embedded, Failure, compared};
+use stablebench_conformance::{Embedded, Failure, SelectedFile, compared};
 use stablebench_replica::Rules;
 use stablebench_replica::text::note;
 
 const EXAMPLES: &str = "\
 Examples:
-  conformance check crates/conformance/cases/2026-08/pages.json.gz
+  conformance check --group pages crates/conformance/cases/2026-08/canister.json.gz
   conformance check --rules 2025-10 crates/conformance/cases/2025-10/*.json
 
 Exit codes: 0 no differences, 1 differences, 2 failure.";
@@ -36,13 +36,17 @@ struct Check {
     /// The rules of the replica: those under which the cases were recorded
     #[arg(long, value_name = "RULES", default_value_t)]
     rules: Rules,
+    /// Only the cases of this group; may be repeated
+    #[arg(long = "group", value_name = "GROUP")]
+    groups: Vec<String>,
     /// Files of recorded cases, plain or gzipped
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
 fn check(command: &Check) -> Result<bool, Failure> {
-    compared(&mut Embedded::new(command.rules)?, &command.files, |_, _| {})
+    let Check { rules, groups, files } = command;
+    compared(&mut Embedded::new(*rules)?, &SelectedFile::of(files, groups), |_, _| {})
 }
 
 fn main() -> ExitCode {

@@ -1,7 +1,7 @@
 //! Cases of several canisters that call each other, in rounds.
 //!
 //! ```text
-//! name
+//! name, group
 //! canisters[]          the modules as text, in order of creation
 //! keys                 true if a subnet beside this one holds threshold keys
 //! ids[]                the ids of the canisters
@@ -30,7 +30,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use stablebench_replica::Principal;
 
-use crate::case::{self, Error, Kind, hex};
+use crate::case::{self, Error, MessageKind, hex};
 
 /// Canisters and what is done with them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +38,8 @@ use crate::case::{self, Error, Kind, hex};
 pub struct SubnetCase {
     /// The name in lists of differences.
     pub name: String,
+    /// The subject of the case. Groups of a file can be run and recorded alone.
+    pub group: String,
     /// The modules, as WebAssembly text.
     pub canisters: Vec<String>,
     /// True if a subnet beside this one holds threshold keys.
@@ -50,13 +52,13 @@ pub struct SubnetCase {
     #[serde(default, with = "amounts", skip_serializing_if = "Vec::is_empty")]
     pub balances: Vec<i128>,
     /// The steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<SubnetStep>,
 }
 
 /// A call, or rounds without one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Step {
+pub enum SubnetStep {
     /// A call.
     Call(SubnetCall),
     /// Rounds.
@@ -68,7 +70,7 @@ pub enum Step {
 #[serde(deny_unknown_fields)]
 pub struct SubnetCall {
     /// The argument.
-    pub arg: Vec<Part>,
+    pub arg: Vec<ArgumentPart>,
     /// The decrease of each balance.
     #[serde(default, with = "amounts", skip_serializing_if = "Vec::is_empty")]
     pub balances_fell: Vec<i128>,
@@ -76,7 +78,7 @@ pub struct SubnetCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expected>,
     /// The kind of message: update, query or management.
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// The method.
     pub method: String,
     /// Answers to the HTTPS outcalls that the call makes, in order.
@@ -102,7 +104,7 @@ pub struct Ticks {
 /// A part of an argument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Part {
+pub enum ArgumentPart {
     /// Bytes.
     Bytes(Vec<u8>),
     /// The id of a canister, by its number.
@@ -111,7 +113,7 @@ pub enum Part {
     File(String),
 }
 
-impl TryFrom<String> for Part {
+impl TryFrom<String> for ArgumentPart {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -128,12 +130,12 @@ impl TryFrom<String> for Part {
     }
 }
 
-impl From<Part> for String {
-    fn from(part: Part) -> Self {
+impl From<ArgumentPart> for String {
+    fn from(part: ArgumentPart) -> Self {
         match part {
-            Part::Bytes(bytes) => hex::encode(&bytes),
-            Part::Id(number) => format!("<{number}>"),
-            Part::File(path) => format!("@{path}"),
+            ArgumentPart::Bytes(bytes) => hex::encode(&bytes),
+            ArgumentPart::Id(number) => format!("<{number}>"),
+            ArgumentPart::File(path) => format!("@{path}"),
         }
     }
 }

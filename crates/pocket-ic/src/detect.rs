@@ -11,9 +11,9 @@ use candid::Principal;
 use stablebench_replica::subnet::Subnet as EmbeddedSubnet;
 use stablebench_replica::{Replica, Rules};
 
+use crate::Server;
 use crate::client::Subnet;
 use crate::instance::{Instance, Mode};
-use crate::server::Server;
 
 /// Measures the charges of a server: instructions of single accesses and of one operator, each
 /// between two readings of the counter. The reply has the little-endian u64s of [`MEASURED`]. The

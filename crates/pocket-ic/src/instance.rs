@@ -20,7 +20,7 @@ use ic_management_canister_types::{
 use sha2::{Digest, Sha256};
 
 use crate::client::{Client, Effective, HttpAnswer, MethodCall, Outcome, Reject, Subnet};
-use crate::server::{Error, Server};
+use crate::{Error, Server};
 
 /// The most rounds that a message waits. An install may take 150 slices, and a canister that
 /// changed 2 GiB waits 27 more rounds.

@@ -85,7 +85,7 @@ pub fn sql_part(job: &History, part: &JobPart) -> SqlPart {
         HistoryTask::Diff => SqlPart::Script(one(diff_sql("HEAD", "WORKING"), false)),
         HistoryTask::DiffBranch => SqlPart::Script(one(diff_sql("main", BRANCH), false)),
         HistoryTask::Diverge(changed) => SqlPart::Batch(diverge(rows, changed)),
-        HistoryTask::JobPart(changed) => {
+        HistoryTask::Part(changed) => {
             let last = rows.saturating_sub(1);
             let value = Version::ChangedHere.value(last);
             let here = format!("UPDATE history SET value = '{value}' WHERE id = {last}");
@@ -187,7 +187,7 @@ impl HistoryModel {
                 self.diverge(changed);
                 Expected::default()
             }
-            HistoryTask::JobPart(changed) => {
+            HistoryTask::Part(changed) => {
                 self.diverge(changed);
                 if let Some(last) = self.here.last_mut() {
                     *last = Version::ChangedHere;
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(there.content(), merged.content());
 
         let mut parted = filled();
-        done(&mut parted, HistoryTask::JobPart(10));
+        done(&mut parted, HistoryTask::Part(10));
         assert_eq!(done(&mut parted, HistoryTask::DiffBranch).rows, 11, "one here, ten there");
         done(&mut parted, HistoryTask::Merge);
         assert_ne!(parted.content(), merged.content());

@@ -2,16 +2,19 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use stablebench_conformance::{Call, Case, Failure, Kind, answered, compared, subnet, write};
+use stablebench_conformance::subnet::SubnetCase;
+use stablebench_conformance::{
+    Call, Case, Error, Failure, MessageKind, SelectedFile, answered, compared, is_selected, read,
+    replaced, subnet, write,
+};
 use stablebench_pocket_ic::Subnet;
-use stablebench_recorder::generate;
-use stablebench_recorder::record::{self, Interrupted, PocketIc};
+use stablebench_recorder::{self as recorder, Interrupted, PocketIc, generate};
 use stablebench_replica::Rules;
 use stablebench_replica::text::note;
 
@@ -19,6 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   recorder generate random --seed 7 --count 100 -o random.json.gz
   POCKET_IC_BIN=./pocket-ic recorder record random.json.gz -o recorded.json.gz
+  POCKET_IC_BIN=./pocket-ic recorder record --group pages canister.json.gz -o canister.json.gz
   POCKET_IC_BIN=./pocket-ic recorder record my.wasm --call update:set:00 -o my.json
   POCKET_IC_BIN=./newer/pocket-ic conformance verify recorded.json.gz my.json
 
@@ -49,7 +53,8 @@ enum Command {
         The server is the one that POCKET_IC_BIN names. Each case runs on a new instance with its \
         canisters. Inputs are files of cases, recorded or not, and modules (.wat, .wasm, .wasm.gz): \
         each exported update and query of a module is called once with an empty argument, unless \
-        --call is given. OUT is written when everything is recorded; if the server fails, the \
+        --call is given. With --group, only cases of these groups are run, and OUT keeps its cases \
+        of other groups. OUT is written when everything is recorded; if the server fails, the \
         cases recorded so far are kept in a file next to it.")]
 struct Record {
     /// Files of cases, and modules
@@ -58,6 +63,9 @@ struct Record {
     /// The file to write, gzipped if its name ends in .gz
     #[arg(short, long)]
     out: PathBuf,
+    /// Only the cases of this group, which replace those in OUT; may be repeated
+    #[arg(long = "group", value_name = "GROUP")]
+    groups: Vec<String>,
     /// A call to the modules, instead of calls to all their methods; may be repeated
     #[arg(long = "call", value_name = "KIND:METHOD:HEX", value_parser = call)]
     calls: Vec<Call>,
@@ -75,6 +83,9 @@ struct Verify {
     /// recorded under the server's rules
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Only the cases of this group; may be repeated
+    #[arg(long = "group", value_name = "GROUP")]
+    groups: Vec<String>,
     #[command(flatten)]
     server: Server,
 }
@@ -146,10 +157,11 @@ enum What {
 fn call(text: &str) -> Result<Call, String> {
     let mut parts = text.splitn(3, ':');
     let (kind, method) = (parts.next().unwrap_or_default(), parts.next());
-    let kind = [Kind::Update, Kind::Query, Kind::Upgrade, Kind::Reinstall]
-        .into_iter()
-        .find(|one| one.name() == kind)
-        .ok_or("must start with update:, query:, upgrade: or reinstall:")?;
+    let kind =
+        [MessageKind::Update, MessageKind::Query, MessageKind::Upgrade, MessageKind::Reinstall]
+            .into_iter()
+            .find(|one| one.name() == kind)
+            .ok_or("must start with update:, query:, upgrade: or reinstall:")?;
     let method = method.ok_or("needs a method, as in update:METHOD:HEX")?;
     Call::from_hex(kind, method, parts.next().unwrap_or_default())
 }
@@ -161,7 +173,7 @@ fn make(command: &Generate) -> Result<(), Failure> {
         return Err("--wasm is only for canister: the others create their own modules".into());
     }
     let of_subnets = match what {
-        What::Calls => Some(generate::calls::cases(*seed, count(100))),
+        What::Calls => Some(generate::calls::between_canisters(*seed, count(100))),
         What::Management => Some(generate::management::cases()),
         What::Settings => Some(generate::settings::cases()),
         What::Motoko => Some(generate::motoko::cases(out)?),
@@ -178,7 +190,7 @@ fn make(command: &Generate) -> Result<(), Failure> {
     let cases = match (what, wasm) {
         (What::Modules, _) => generate::modules::cases(*seed, count(1)),
         (What::Canister, Some(wasm)) => {
-            generate::canister::cases(*seed, count(10), &record::relative(wasm, out)?)?
+            generate::calls::of_bench_canister(*seed, count(10), &recorder::relative(wasm, out)?)?
         }
         // clap requires it.
         (What::Canister, None) => return Err("canister needs --wasm FILE".into()),
@@ -191,9 +203,9 @@ fn make(command: &Generate) -> Result<(), Failure> {
 }
 
 fn record(command: &Record) -> Result<(), Failure> {
-    let Record { inputs, out, calls, server } = command;
+    let Record { inputs, out, groups, calls, server } = command;
     let of_subnets = |input: &&PathBuf| {
-        Ok::<_, Failure>(!record::is_module(input) && subnet::is_file_of_subnets(input)?)
+        Ok::<_, Failure>(!recorder::is_module(input) && subnet::is_file_of_subnets(input)?)
     };
     let subnets = inputs.iter().map(|input| of_subnets(&input)).collect::<Result<Vec<_>, _>>()?;
     if subnets.contains(&true) {
@@ -202,22 +214,26 @@ fn record(command: &Record) -> Result<(), Failure> {
         }
         return record_subnets(command);
     }
-    let cases = inputs_of(command)?;
+    let mut cases = inputs_of(command)?;
+    cases.retain(|case| is_selected(groups, &case.group));
+    let kept = kept(command, read)?;
+    require_some(groups, cases.len())?;
     // Check at the start that the file can be written, not after an hour of recording.
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
     tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))
         .map_err(|error| format!("{} cannot be written: {error}", out.display()))?;
-    if !calls.is_empty() && !inputs.iter().any(|input| record::is_module(input)) {
+    if !calls.is_empty() && !inputs.iter().any(|input| recorder::is_module(input)) {
         return Err("--call is for modules, but no module is given".into());
     }
     let mut target = start(server)?;
     let folder = folder.unwrap_or(Path::new("."));
     let mut begin = progress();
     let begin = |case: &Case| begin(&case.name, case.calls.len());
-    match record::record(&mut target, cases, folder, begin) {
+    match recorder::record(&mut target, cases, folder, begin) {
         Ok(recorded) => {
-            write(out, &recorded)?;
-            note(&format!("{}: {} cases", out.display(), recorded.len()));
+            let count = recorded.len();
+            write(out, &with_kept(kept, recorded, |case| &case.group))?;
+            note(&format!("{}: {count} cases", out.display()));
             Ok(())
         }
         Err(interrupted) => Err(keep(out, &interrupted)),
@@ -225,20 +241,52 @@ fn record(command: &Record) -> Result<(), Failure> {
 }
 
 fn record_subnets(command: &Record) -> Result<(), Failure> {
-    let Record { inputs, out, server, .. } = command;
+    let Record { inputs, out, groups, server, .. } = command;
+    let mut cases: Vec<SubnetCase> = Vec::new();
+    for input in inputs {
+        cases.extend(recorder::subnet_cases(input, out)?);
+    }
+    cases.retain(|case| is_selected(groups, &case.group));
+    let kept = kept(command, subnet::read)?;
+    require_some(groups, cases.len())?;
     let mut target = start(server)?;
     let mut begin = progress();
     let folder = out.parent().unwrap_or(Path::new("."));
     let mut recorded = Vec::new();
-    for input in inputs {
-        for case in record::subnet_cases(input, out)? {
-            begin(&case.name, case.steps.len());
-            recorded.push(answered(&mut target, &case, folder)?);
-        }
+    for case in cases {
+        begin(&case.name, case.steps.len());
+        recorded.push(answered(&mut target, &case, folder)?);
     }
-    subnet::write(out, &recorded)?;
-    note(&format!("{}: {} cases", out.display(), recorded.len()));
+    let count = recorded.len();
+    subnet::write(out, &with_kept(kept, recorded, |case| &case.group))?;
+    note(&format!("{}: {count} cases", out.display()));
     Ok(())
+}
+
+/// Fails if groups were named and there is no case of them.
+fn require_some(groups: &[String], cases: usize) -> Result<(), Failure> {
+    match cases == 0 && !groups.is_empty() {
+        true => Err(format!("no case is in the group {}", groups.join(" or ")).into()),
+        false => Ok(()),
+    }
+}
+
+/// The cases of OUT, if only some of their groups are recorded.
+fn kept<T>(
+    command: &Record,
+    read: fn(&Path) -> Result<Vec<T>, Error>,
+) -> Result<Option<Vec<T>>, Failure> {
+    let Record { out, groups, .. } = command;
+    let keeps = !groups.is_empty() && out.exists();
+    Ok(keeps.then(|| read(out)).transpose()?)
+}
+
+/// The recorded cases, with the kept ones of other groups.
+fn with_kept<T: Clone>(kept: Option<Vec<T>>, recorded: Vec<T>, group: fn(&T) -> &str) -> Vec<T> {
+    match kept {
+        Some(kept) => replaced(kept, &recorded, group),
+        None => recorded,
+    }
 }
 
 fn verify(command: &Verify) -> Result<bool, Failure> {
@@ -254,8 +302,19 @@ fn verify(command: &Verify) -> Result<bool, Failure> {
         }
     };
     match rules {
-        _ if !command.files.is_empty() => compared(&mut target, &command.files, progress()),
-        Some(rules) => compared(&mut target, &recorded_under(rules)?, progress()),
+        _ if !command.files.is_empty() => {
+            let files = SelectedFile::of(&command.files, &command.groups);
+            compared(&mut target, &files, progress())
+        }
+        Some(rules) => {
+            let mut files = recorded_under(rules)?;
+            for file in &mut files {
+                file.groups.retain(|group| is_selected(&command.groups, group));
+            }
+            files.retain(|file| !file.groups.is_empty());
+            require_some(&command.groups, files.len())?;
+            compared(&mut target, &files, progress())
+        }
         None => Ok(false),
     }
 }
@@ -263,34 +322,49 @@ fn verify(command: &Verify) -> Result<bool, Failure> {
 /// The recorded cases of this project.
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/conformance/cases");
 
-/// Files of cases of this project that hold under these rules: those that were recorded under
+/// Groups of cases of this project that hold under these rules: those that were recorded under
 /// them, and those of rules with the same charges that were not recorded again.
-fn recorded_under(rules: Rules) -> Result<Vec<PathBuf>, Failure> {
+fn recorded_under(rules: Rules) -> Result<Vec<SelectedFile>, Failure> {
     let folder = |name| Path::new(CASES).join(name);
     let mut folders = vec![folder(rules.name())];
     if rules == Rules::of_2026_10() {
         folders.push(folder(Rules::of_2026_08().name()));
     }
-    let mut files = BTreeMap::new();
+    let mut recorded = BTreeSet::new();
+    let mut files = Vec::new();
     for folder in folders {
         let missing = |error| format!("{}: {error}; pass the files to run", folder.display());
         for entry in std::fs::read_dir(&folder).map_err(missing)? {
             let entry = entry?;
             if entry.path().is_file() {
-                files.entry(entry.file_name()).or_insert_with(|| entry.path());
+                let mut groups = groups(&entry.path())?;
+                groups.retain(|group| recorded.insert((entry.file_name(), group.clone())));
+                files.push(SelectedFile { path: entry.path(), groups });
             }
         }
     }
-    Ok(files.into_values().collect())
+    files.retain(|file| !file.groups.is_empty());
+    files.sort_by_key(|file| file.path.file_name().map(ToOwned::to_owned));
+    Ok(files)
+}
+
+/// The groups of a file of cases, in order.
+fn groups(path: &Path) -> Result<Vec<String>, Failure> {
+    let mut groups: Vec<String> = match subnet::is_file_of_subnets(path)? {
+        true => subnet::read(path)?.into_iter().map(|case| case.group).collect(),
+        false => read(path)?.into_iter().map(|case| case.group).collect(),
+    };
+    groups.dedup();
+    Ok(groups)
 }
 
 fn inputs_of(command: &Record) -> Result<Vec<Case>, Failure> {
     let mut cases = Vec::new();
     for input in &command.inputs {
-        if record::is_module(input) {
-            cases.push(record::module(input, &command.calls, &command.out)?);
+        if recorder::is_module(input) {
+            cases.push(recorder::module(input, &command.calls, &command.out)?);
         } else {
-            cases.extend(record::cases(input, &command.out)?);
+            cases.extend(recorder::cases(input, &command.out)?);
         }
     }
     Ok(cases)
@@ -360,6 +434,7 @@ fn main() -> ExitCode {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use stablebench_conformance::Source;
 
     #[test]
     fn arguments_are_consistent() {
@@ -367,10 +442,54 @@ mod tests {
     }
 
     #[test]
+    fn recording_a_group_keeps_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out.json");
+        let case = |group: &str, wat: &str| Case {
+            name: "case".to_owned(),
+            group: group.to_owned(),
+            module: Source::Wat(wat.to_owned()),
+            install: None,
+            calls: Vec::new(),
+        };
+        let recorded = vec![case("b", "new")];
+        let after = |options: &[&str]| {
+            let out = out.to_str().unwrap();
+            let words = [&["recorder", "record", "in.json", "-o", out], options].concat();
+            let Command::Record(command) = Arguments::parse_from(words).command else { panic!() };
+            let kept = kept(&command, read).unwrap();
+            with_kept(kept, recorded.clone(), |case| &case.group)
+        };
+        assert_eq!(after(&["--group", "b"]), recorded, "there is no file");
+        let [one, last] = [case("a", "old"), case("c", "old")];
+        write(&out, &[one.clone(), case("b", "old"), last.clone()]).unwrap();
+        assert_eq!(after(&["--group", "b"]), [one, recorded[0].clone(), last]);
+        assert_eq!(after(&[]), recorded, "without groups, the file is replaced");
+    }
+
+    #[test]
+    fn recorded_groups_hold_until_they_are_recorded_again() {
+        let files = recorded_under(Rules::of_2026_10()).unwrap();
+        let names = |file: &SelectedFile| -> (String, String) {
+            let name = |path: Option<&std::ffi::OsStr>| path.unwrap().to_str().unwrap().to_owned();
+            let folder = file.path.parent().unwrap();
+            (name(folder.file_name()), name(file.path.file_name()))
+        };
+        let listed: Vec<(String, String)> = files.iter().map(names).collect();
+        let expected = [
+            ("2026-08", "canister.json.gz"),
+            ("2026-08", "modules.json"),
+            ("2026-10", "subnets.json.gz"),
+        ];
+        assert_eq!(listed, expected.map(|(rules, file)| (rules.to_owned(), file.to_owned())));
+        assert_eq!(files[0].groups, ["edges", "pages", "random", "users"]);
+    }
+
+    #[test]
     fn calls_are_parsed() {
-        assert_eq!(call("update:set:00ff"), Ok(Call::new(Kind::Update, "set", [0, 255])));
-        assert_eq!(call("query:get"), Ok(Call::new(Kind::Query, "get", [])));
-        assert_eq!(call("upgrade::"), Ok(Call::new(Kind::Upgrade, "", [])));
+        assert_eq!(call("update:set:00ff"), Ok(Call::new(MessageKind::Update, "set", [0, 255])));
+        assert_eq!(call("query:get"), Ok(Call::new(MessageKind::Query, "get", [])));
+        assert_eq!(call("upgrade::"), Ok(Call::new(MessageKind::Upgrade, "", [])));
         for wrong in ["", "set", "update", "update:set:0", "update:set:zz", "Update:set:"] {
             assert!(call(wrong).is_err(), "{wrong:?}");
         }

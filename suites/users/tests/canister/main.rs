@@ -11,7 +11,9 @@ mod models;
 
 use heap::HeapRecords;
 use memory::HeapMemory;
-use stablebench_harness::{Canister, Host, MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS, State, SuiteEntry};
+use stablebench_harness::{
+    Canister, Host, MAX_MESSAGE_BYTES, MAX_MESSAGE_ROWS, SavedState, SuiteEntry,
+};
 use stablebench_protocol::{
     CrateVersion, Description, Engine, Error, Job, MAX_PAYLOAD_BYTES, Occupant, Result, Setting,
 };
@@ -59,7 +61,7 @@ impl Canister for HeapCanister {
     }
 
     fn save(&mut self) -> Result<()> {
-        self.floor.save(State { payload_bytes: self.payload.0, ..State::default() })
+        self.floor.save(SavedState { payload_bytes: self.payload.0, ..SavedState::default() })
     }
 
     fn load(&mut self) {

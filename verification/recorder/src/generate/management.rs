@@ -15,7 +15,8 @@ use sha2::{Digest, Sha256};
 use stablebench_conformance::subnet::SubnetCase;
 
 use super::script::{
-    CREATION, Case, Script, USER, candid, id, record, send, subject, wasm, without_heartbeat,
+    CREATION, Case, Script, USER, candid, id, of_group, record, send, subject, wasm,
+    without_heartbeat,
 };
 
 /// A module with a counter, and functions of every kind of installation.
@@ -65,7 +66,7 @@ const PERSISTENT: &str = r#"(module
 
 /// All cases.
 pub fn cases() -> Vec<SubnetCase> {
-    vec![
+    let cases = vec![
         creation(),
         settings(),
         allocations(),
@@ -81,7 +82,8 @@ pub fn cases() -> Vec<SubnetCase> {
         cycles(),
         by_users(),
         refused(),
-    ]
+    ];
+    of_group("management", cases)
 }
 
 /// A case whose subject has a module.

@@ -10,12 +10,12 @@ use candid::{Nat, Principal, encode_args, func};
 use ic_management_canister_types::{
     CanisterInstallMode, InstallCodeArgs, UpgradeFlags, WasmMemoryPersistence,
 };
-use stablebench_conformance::subnet::{Part, SubnetCase};
-use stablebench_conformance::{Error, Kind};
+use stablebench_conformance::subnet::{ArgumentPart, SubnetCase};
+use stablebench_conformance::{Error, MessageKind};
 use stablebench_replica::files;
 
-use super::script::{Case, candid, id};
-use crate::record::relative_text;
+use super::script::{Case, candid, id, of_group};
+use crate::relative_text;
 
 /// The folder of the modules.
 const MODULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/replica/tests/motoko");
@@ -38,12 +38,13 @@ candid::define_service!(Other : {
 ///
 /// If a module cannot be read.
 pub fn cases(out: &Path) -> Result<Vec<SubnetCase>, Error> {
-    Ok(vec![
+    let cases = vec![
         calls(out, "classical")?,
         calls(out, "enhanced")?,
         classical_upgrades(out)?,
         enhanced_upgrades(out)?,
-    ])
+    ];
+    Ok(of_group("motoko", cases))
 }
 
 fn other(number: u8) -> Other {
@@ -86,8 +87,11 @@ impl<'a> Actors<'a> {
         let at = bytes.windows(wasm_module.len()).position(|part| part == wasm_module);
         let at = at.unwrap_or_default();
         let (before, after) = (&bytes[..at], &bytes[at + wasm_module.len()..]);
-        let parts =
-            vec![Part::Bytes(before.to_vec()), Part::File(file), Part::Bytes(after.to_vec())];
+        let parts = vec![
+            ArgumentPart::Bytes(before.to_vec()),
+            ArgumentPart::File(file),
+            ArgumentPart::Bytes(after.to_vec()),
+        ];
         self.0.management(actor, "install_code", parts);
         // Installations are limited by time.
         self.0.rounds(60);
@@ -95,11 +99,11 @@ impl<'a> Actors<'a> {
     }
 
     fn update(&mut self, method: &str, arguments: impl ArgumentEncoder) {
-        self.0.method(Kind::Update, 0, method, &encode(arguments));
+        self.0.method(MessageKind::Update, 0, method, &encode(arguments));
     }
 
     fn query(&mut self, actor: usize, method: &str, arguments: impl ArgumentEncoder) {
-        self.0.method(Kind::Query, actor, method, &encode(arguments));
+        self.0.method(MessageKind::Query, actor, method, &encode(arguments));
     }
 
     fn counts(&mut self) {

@@ -16,7 +16,7 @@
 
 use std::fmt::Write;
 
-use stablebench_conformance::{Call, Case, Kind, Source};
+use stablebench_conformance::{Call, Case, MessageKind, Source};
 use stablebench_workload::Rng;
 
 /// Generates `count` programs with a few calls each.
@@ -38,16 +38,16 @@ fn case(number: u16, rng: &mut Rng) -> Case {
         Call::new(kind, method, arg)
     };
     let calls = vec![
-        call(Kind::Update, "run"),
-        call(Kind::Query, "peek"),
-        call(Kind::Update, "run"),
+        call(MessageKind::Update, "run"),
+        call(MessageKind::Query, "peek"),
+        call(MessageKind::Update, "run"),
         // The heap is emptied, stable memory stays.
-        Call::new(Kind::Upgrade, "", []),
-        call(Kind::Update, "run"),
+        Call::new(MessageKind::Upgrade, "", []),
+        call(MessageKind::Update, "run"),
     ];
     Case {
         name: format!("random_{number:03}"),
-        group: "random".to_owned(),
+        group: "generated-random".to_owned(),
         module: Source::Wat(text),
         install: None,
         calls,

@@ -7,10 +7,10 @@ use ic_management_canister_types::{
     SchnorrAlgorithm, SchnorrAux, SchnorrKeyId, SchnorrPublicKeyArgs, SignWithEcdsaArgs,
     SignWithSchnorrArgs, TransformContext, TransformFunc,
 };
-use stablebench_conformance::Kind;
+use stablebench_conformance::MessageKind;
 use stablebench_conformance::subnet::{Outcall, SubnetCase};
 
-use super::script::{Case, candid, id, without_heartbeat};
+use super::script::{Case, candid, id, of_group, without_heartbeat};
 
 /// A module whose `fetch` sends its argument as an HTTPS outcall with 1 T cycles, and `poorly` with
 /// 1 M. Both return the response, or code and text of the reject, and the refunded cycles. `forget`
@@ -83,14 +83,15 @@ const FETCHER: &str = r#"(module
 
 /// All cases.
 pub fn cases() -> Vec<SubnetCase> {
-    vec![
+    let cases = vec![
         outcalls(),
         outcalls_refused(),
         transforms(),
         outcalls_of_users(),
         public_keys(),
         signatures(),
-    ]
+    ];
+    of_group("services", cases)
 }
 
 fn request() -> HttpRequestArgs {
@@ -112,7 +113,7 @@ fn response(status: u16, body: &[u8]) -> Outcall {
 
 /// Canister 1 sends an outcall.
 fn fetch(case: &mut Case, request: impl CandidType, outcalls: Vec<Outcall>) {
-    case.method(Kind::Update, 1, "fetch", &candid((request,)));
+    case.method(MessageKind::Update, 1, "fetch", &candid((request,)));
     case.answered_by(outcalls);
 }
 
@@ -150,22 +151,22 @@ fn outcalls() -> SubnetCase {
     fetch(&mut case, request(), vec![long]);
     let unreplicated = HttpRequestArgs { is_replicated: Some(true), ..request() };
     fetch(&mut case, unreplicated, vec![response(200, b"hello")]);
-    case.method(Kind::Update, 1, "forget", &candid((request(),)));
-    case.method(Kind::Query, 1, "last", &[]);
+    case.method(MessageKind::Update, 1, "forget", &candid((request(),)));
+    case.method(MessageKind::Query, 1, "last", &[]);
     // An outcall expires after a minute.
     case.rounds_after(2, 29);
-    case.method(Kind::Query, 1, "last", &[]);
+    case.method(MessageKind::Query, 1, "last", &[]);
     case.rounds_after(1, 2);
-    case.method(Kind::Query, 1, "last", &[]);
+    case.method(MessageKind::Query, 1, "last", &[]);
     case.rounds(2);
-    case.method(Kind::Query, 1, "last", &[]);
+    case.method(MessageKind::Query, 1, "last", &[]);
     fetching(case, "outcalls")
 }
 
 fn outcalls_refused() -> SubnetCase {
     let mut case = Case::default();
-    case.method(Kind::Update, 1, "poorly", &candid((request(),)));
-    case.method(Kind::Update, 1, "poorly", b"no candid");
+    case.method(MessageKind::Update, 1, "poorly", &candid((request(),)));
+    case.method(MessageKind::Update, 1, "poorly", b"no candid");
     let long_url = HttpRequestArgs { url: "u".repeat(8_193), ..request() };
     fetch(&mut case, long_url, vec![]);
     let too_much = HttpRequestArgs { max_response_bytes: Some(2_000_001), ..request() };

@@ -7,12 +7,12 @@ use ic_management_canister_types::{
     EnvironmentVariable, InstallCodeArgs, ProvisionalCreateCanisterWithCyclesArgs,
     TakeCanisterSnapshotArgs, UpdateSettingsArgs, UploadChunkArgs,
 };
-use stablebench_conformance::Kind;
+use stablebench_conformance::MessageKind;
 use stablebench_conformance::subnet::SubnetCase;
 
 use super::script::{
-    CREATION, Case, Number, Op, SCRIPTED, Script, Send, Text, id, nat, none, record, send, set,
-    status, subject, wasm, without_heartbeat,
+    CREATION, Case, Number, Op, SCRIPTED, Script, Send, Text, id, nat, none, of_group, record,
+    send, set, status, subject, wasm, without_heartbeat,
 };
 
 /// A module with a page of heap, and a function of every kind of installation that does nothing.
@@ -25,7 +25,7 @@ const MIB: u64 = 1 << 20;
 
 /// All cases.
 pub fn cases() -> Vec<SubnetCase> {
-    vec![
+    let cases = vec![
         heap_limits(),
         heap_limits_of_installations(),
         low_memory(),
@@ -37,7 +37,8 @@ pub fn cases() -> Vec<SubnetCase> {
         reserved(),
         reserved_by_growth(),
         reservation_limits(),
-    ]
+    ];
+    of_group("settings", cases)
 }
 
 fn limit(bytes: u64) -> CanisterSettings {
@@ -104,7 +105,7 @@ fn heap_limits() -> SubnetCase {
     case.run(1, touch(160));
     case.run(1, touch(160));
     case.run(1, count());
-    case.method(Kind::Query, 1, "ask", &[]);
+    case.method(MessageKind::Query, 1, "ask", &[]);
     let grows_in_callback = script(|script| script.send(&ask(touch(160))));
     case.run(1, grows_in_callback.clone());
     // The limit is exceeded now.
@@ -388,7 +389,7 @@ fn environment() -> SubnetCase {
         CanisterSettings { environment_variables: Some(variables), ..none() }
     };
     let update = |case: &mut Case, method: &str, argument: &[u8]| {
-        case.method(Kind::Update, 1, method, argument);
+        case.method(MessageKind::Update, 1, method, argument);
     };
     let numbers =
         |numbers: [u32; 3]| numbers.into_iter().flat_map(u32::to_le_bytes).collect::<Vec<_>>();
@@ -402,7 +403,7 @@ fn environment() -> SubnetCase {
         variables(&[("name", "value"), ("b", ""), (&long, "long"), ("ä", "ö\u{1f600}")]),
     );
     update(&mut case, "count", &[]);
-    case.method(Kind::Query, 1, "count_in_query", &[]);
+    case.method(MessageKind::Query, 1, "count_in_query", &[]);
     for index in 0..5 {
         update(&mut case, "name_size", &numbers([index, 0, 0]));
         update(&mut case, "name", &numbers([index, 0, 1]));
@@ -456,7 +457,7 @@ fn storage() -> SubnetCase {
     status(&mut case);
     case.run(1, count());
     case.run(0, script(|script| script.send(&ask_hooked())));
-    case.method(Kind::Query, 1, "ask", &[]);
+    case.method(MessageKind::Query, 1, "ask", &[]);
     set(&mut case, freeze(1_000));
     case.run(1, count());
     case.run(1, touch(100));
@@ -592,7 +593,7 @@ fn reserved_by_growth() -> SubnetCase {
         script.text(Text::Trap, b"trapped as asked");
     });
     case.run(1, fails);
-    case.method(Kind::Query, 1, "compose", &[]);
+    case.method(MessageKind::Query, 1, "compose", &[]);
     status(&mut case);
     case.rounds_after(3, 20);
     status(&mut case);

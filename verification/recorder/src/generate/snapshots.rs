@@ -13,10 +13,12 @@ use ic_management_canister_types::{
     UploadCanisterSnapshotDataArgs, UploadCanisterSnapshotMetadataArgs, UploadChunkArgs,
 };
 use sha2::{Digest, Sha256};
-use stablebench_conformance::Kind;
+use stablebench_conformance::MessageKind;
 use stablebench_conformance::subnet::SubnetCase;
 
-use super::script::{Case, USER, id, nat, none, set, status, subject, wasm, without_heartbeat};
+use super::script::{
+    Case, USER, id, nat, none, of_group, set, status, subject, wasm, without_heartbeat,
+};
 
 /// A module with globals of every type, some of them exported. `add` changes everything that a
 /// snapshot contains, `get` returns it.
@@ -81,7 +83,7 @@ const PAGE: u64 = 65_536;
 
 /// All cases.
 pub fn cases() -> Vec<SubnetCase> {
-    vec![
+    let cases = vec![
         metadata(),
         data(),
         chunks(),
@@ -98,7 +100,8 @@ pub fn cases() -> Vec<SubnetCase> {
         allocated(),
         by_canisters(),
         not_controlled(),
-    ]
+    ];
+    of_group("snapshots", cases)
 }
 
 /// Canister 0, which runs scripts, and a holder.
@@ -158,11 +161,11 @@ fn list(case: &mut Case) {
 }
 
 fn add(case: &mut Case) {
-    case.method(Kind::Update, 1, "add", &[]);
+    case.method(MessageKind::Update, 1, "add", &[]);
 }
 
 fn get(case: &mut Case) {
-    case.method(Kind::Query, 1, "get", &[]);
+    case.method(MessageKind::Query, 1, "get", &[]);
 }
 
 /// Globals of the types of a holder's. The first one is a constant.
@@ -507,25 +510,25 @@ fn into_another() -> SubnetCase {
             sender_canister_version: None,
         };
         case.user(0, "load_canister_snapshot", (args,));
-        case.method(Kind::Query, 0, "get", &[]);
+        case.method(MessageKind::Query, 0, "get", &[]);
     };
     loads(&mut case, 0);
     loads(&mut case, 1);
-    case.method(Kind::Update, 0, "add", &[]);
+    case.method(MessageKind::Update, 0, "add", &[]);
     case.user(0, "stored_chunks", (CanisterIdRecord { canister_id: id(0) },));
     named(case, "into_another")
 }
 
 fn timers() -> SubnetCase {
     let mut case = Case::default();
-    case.method(Kind::Update, 1, "timer", &[]);
+    case.method(MessageKind::Update, 1, "timer", &[]);
     take(&mut case);
     describe(&mut case, 0);
-    case.method(Kind::Update, 1, "timer", &[]);
+    case.method(MessageKind::Update, 1, "timer", &[]);
     load(&mut case, snapshot(0));
     take(&mut case);
     describe(&mut case, 1);
-    case.method(Kind::Update, 1, "timer", &[]);
+    case.method(MessageKind::Update, 1, "timer", &[]);
     let with = |global_timer| UploadCanisterSnapshotMetadataArgs { global_timer, ..description() };
     holder(&mut case, 2, with(None));
     load(&mut case, snapshot(2));

@@ -10,10 +10,10 @@ mod operators;
 
 use std::fmt::Write;
 
-use stablebench_conformance::{Call, Case, Kind, Source};
+use stablebench_conformance::{Call, Case, MessageKind, Source};
 use stablebench_workload::Rng;
 
-pub use operators::{Group, Measurement, UNMEASURED, Work};
+pub use operators::{AddedWork, Group, Measurement, UNMEASURED};
 use operators::{OPERANDS, times};
 
 /// Address of the reply, which nothing else uses.
@@ -38,7 +38,7 @@ pub fn cases(seed: u64, rounds: u16) -> Vec<Case> {
 }
 
 fn case(group: &Group, round: u16) -> Case {
-    let call = |name: &str| Call::new(Kind::Update, name, group.argument.clone());
+    let call = |name: &str| Call::new(MessageKind::Update, name, group.argument.clone());
     let mut calls: Vec<Call> =
         group.measurements.iter().map(|measurement| call(&measurement.name)).collect();
     calls.push(call("unreachable"));

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Both answers include the cost of the readings; their difference is the additional cost of `with`.
-//! [`Work`] describes it, so that it can be computed from prices.
+//! [`AddedWork`] describes it, so that it can be computed from prices.
 //!
 //! Operands are small positive numbers, on which no operator traps.
 
@@ -20,7 +20,7 @@ use stablebench_workload::Rng;
 
 /// Operations that one iteration of a measurement executes more with `with` than with `without`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct AddedWork {
     /// Operators of `with`, by their names in WebAssembly text.
     pub operators: Vec<String>,
     /// Operators of `without`.
@@ -45,7 +45,7 @@ pub struct Measurement {
     /// Number of repetitions between the readings.
     pub times: u64,
     /// The difference.
-    pub work: Work,
+    pub work: AddedWork,
 }
 
 impl Measurement {
@@ -56,7 +56,7 @@ impl Measurement {
             with: with.into(),
             without: String::new(),
             times: 1,
-            work: Work { operators: owned(operators), ..Work::default() },
+            work: AddedWork { operators: owned(operators), ..AddedWork::default() },
         }
     }
 
