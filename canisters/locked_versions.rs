@@ -1,77 +1,46 @@
 //! The build script of canisters, which other build scripts call too: the versions of the crates that
 //! decide what a canister costs, from the lock file that it is built with.
+//!
+//! The manifest of a canister names them:
+//!
+//! ```text
+//! [package.metadata]
+//! measured-crates = ["ic-cdk", "ic-stable-structures"]
+//! ```
 
 use std::path::Path;
 use std::{env, fs};
 
-/// The canisters, and the crates of each.
-const CRATES: &[(&str, &[&str])] = &[
-    (
-        "stablebench-bench",
-        &[
-            "ic-cdk",
-            "ic-rusqlite",
-            "ic-stable-structures",
-            "ic-wasi-polyfill",
-            "rusqlite",
-            "stable-fs",
-        ],
-    ),
-    (
-        "stablebench-bench-builds",
-        &[
-            "candid",
-            "ciborium",
-            "ic-cdk",
-            "ic-rusqlite",
-            "ic-stable-structures",
-            "rusqlite",
-            "talc",
-        ],
-    ),
-    ("stablebench-bench-calls", &["ic-cdk", "ic-cdk-executor", "futures-util"]),
-    ("stablebench-bench-collections", &["candid", "ic-cdk", "ic-stable-structures", "rustc-hash"]),
-    (
-        "stablebench-bench-doltlite",
-        &[
-            "doltlite",
-            "ic-cdk",
-            "ic-stable-structures",
-            "ic-wasi-polyfill",
-            "libz-sys",
-            "rusqlite",
-            "stable-fs",
-        ],
-    ),
-    ("stablebench-bench-leveldb", &["ic-cdk", "ic-stable-structures", "rusty-leveldb", "snap"]),
-    ("stablebench-bench-vfs", &["ic-cdk", "ic-sqlite-vfs", "ic-stable-structures"]),
-];
-
 /// Exports the versions of the crates to the compiler as `CRATE_VERSIONS`.
 pub fn main() {
-    let package = env::var("CARGO_PKG_NAME").unwrap_or_default();
-    let (_, crates) = CRATES
-        .iter()
-        .find(|(name, _)| *name == package)
-        .unwrap_or_else(|| panic!("no crates are listed for {package}"));
-    let manifest = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
-    let lock = Path::new(&manifest)
+    let folder = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let manifest = Path::new(&folder).join("Cargo.toml");
+    let lock = Path::new(&folder)
         .ancestors()
         .map(|folder| folder.join("Cargo.lock"))
         .find(|file| file.is_file())
-        .unwrap_or_else(|| panic!("no Cargo.lock above {manifest}"));
+        .unwrap_or_else(|| panic!("no Cargo.lock above {folder}"));
+    println!("cargo::rerun-if-changed={}", manifest.display());
     println!("cargo::rerun-if-changed={}", lock.display());
-    let text = fs::read_to_string(&lock)
-        .unwrap_or_else(|error| panic!("cannot read {}: {error}", lock.display()));
-
-    let versions: Vec<String> = crates
-        .iter()
-        .map(|name| match locked_version(&text, name) {
+    let [manifest_text, lock_text] = [&manifest, &lock].map(|file| {
+        fs::read_to_string(file)
+            .unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()))
+    });
+    let versions: Vec<String> = measured_crates(&manifest_text)
+        .unwrap_or_else(|| panic!("{} has no measured-crates", manifest.display()))
+        .map(|name| match locked_version(&lock_text, name) {
             Some(version) => format!("{name} {version}"),
             None => panic!("{} has no crate {name}", lock.display()),
         })
         .collect();
     println!("cargo::rustc-env=CRATE_VERSIONS={}", versions.join(","));
+}
+
+/// The names in the list `measured-crates = ["…", …]`.
+fn measured_crates(manifest: &str) -> Option<impl Iterator<Item = &str>> {
+    let (_, rest) = manifest.split_once("\nmeasured-crates = [")?;
+    let (names, _) = rest.split_once(']')?;
+    Some(names.split('"').skip(1).step_by(2))
 }
 
 /// The version in the entry `name = "…"`, `version = "…"`.
