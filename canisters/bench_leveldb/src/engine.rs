@@ -14,9 +14,8 @@
 
 use candid::{decode_one, encode_one};
 use getrandom::register_custom_getrandom;
-use ic_stable_structures::DefaultMemoryImpl;
-use ic_stable_structures::Memory;
 use ic_stable_structures::memory_manager::VirtualMemory;
+use ic_stable_structures::{DefaultMemoryImpl, Memory};
 use stablebench_harness::{Records, VisitRecord, trap};
 use stablebench_leveldb::{Config, Disk, Store};
 use stablebench_protocol::{Engine, Error, Result, Setting};
@@ -367,7 +366,7 @@ thread_local! {
 /// A canister cannot get randomness and continue in the same message, and two runs of one build must
 /// cost the same. LevelDB uses random numbers to sample its reads for files that are searched too
 /// often. The heights of nodes of its table on the heap follow from its own seed.
-fn fill_random(bytes: &mut [u8]) -> Result<(), getrandom::Error> {
+fn fill_random(bytes: &mut [u8]) -> std::result::Result<(), getrandom::Error> {
     for part in bytes.chunks_mut(8) {
         RANDOM.set(RANDOM.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
         let mut word = RANDOM.get();
