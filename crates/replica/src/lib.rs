@@ -22,7 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `examples/hello.rs` is a similar program, and [`testing`] is for tests of canisters. Messages have the limits of the Internet Computer, so a
+//! [`testing`] is for tests of canisters. Messages have the limits of the Internet Computer, so a
 //! canister that never returns is stopped. What it costs this process is bounded too (printed
 //! texts, names in errors). Modules and saved files may be untrusted. A directory of compiled
 //! modules must be trusted, because it contains machine code.
