@@ -1,15 +1,21 @@
 /**
- * Builds the script and style sheet of the report page: `dist/page.js` and `dist/page.css`.
+ * Builds the committed files that the page's sources make.
  *
- *   node build.js            writes them
- *   node build.js --check    fails if they are out of date
+ *   node build.js page             writes the report page's script and style sheet: dist/page.{js,css}
+ *   node build.js readme-chart     writes the README's chart, drawn by the page's code from the committed run, of the cost
+ *                                  of a new row over rows per message: docs/figures/insert-{light,dark}.svg
+ *   node build.js … --check        fails if they are out of date
  */
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { declarations } from "./src/chart-parts.js";
+import { parseHTML } from "linkedom";
+import { declarations, values } from "./src/chart-parts.js";
+import { lines } from "./src/charts.js";
+import { named } from "./src/data.js";
+import { linesContent, linesOf } from "./src/suite.js";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const BROWSERS = ["chrome100", "firefox113", "safari16.4"];
@@ -61,13 +67,50 @@ async function style() {
   return outputFiles[0].text;
 }
 
-const built = { "page.js": await script(), "page.css": await style() };
-for (const [name, text] of Object.entries(built)) {
-  if (/<\/(script|style)|<!--/i.test(text)) throw new Error(`${name} contains text that would end its block`);
-  const path = join(HERE, "dist", name);
-  if (!process.argv.includes("--check")) writeFileSync(path, text);
-  else if (!existsSync(path) || readFileSync(path, "utf8") !== text) {
-    throw new Error(`dist/${name} is out of date; run \`npm run build\` and commit it`);
+async function page() {
+  const files = { "dist/page.js": await script(), "dist/page.css": await style() };
+  for (const [name, text] of Object.entries(files)) {
+    if (/<\/(script|style)|<!--/i.test(text)) throw new Error(`${name} contains text that would end its block`);
   }
-  console.log(`dist/${name}: ${Buffer.byteLength(text)} bytes`);
+  return files;
+}
+
+/** About the maximum width of an image on GitHub. */
+const WIDTH = 800;
+
+/** The report's headings, which results files do not contain. */
+const HEADINGS = { btree: "StableBTreeMap", append: "floor: append", array: "floor: array" };
+const heading = (key) => HEADINGS[key] ?? key.replace(/^sqlite\/([^,]+)(.*)/, (_, mode, settings) => `SQLite ${mode.toUpperCase()}${settings.replaceAll(",", " ")}`);
+
+function report() {
+  const results = JSON.parse(readFileSync(join(HERE, "../suites/users/results.json"), "utf8"));
+  const configurations = Object.fromEntries(results.configurations.map(({ key }) => [key, { heading: heading(key), floor: key in HEADINGS && key !== "btree" }]));
+  const sections = { insert: "New rows in one message, SQLite in one transaction" };
+  return named([{ file: "users.json", results, configurations, sections, published: null }])[0];
+}
+
+function readmeChart() {
+  const users = report();
+  const { document } = parseHTML("<!doctype html><html><body></body></html>");
+  const drawn = (theme) => {
+    const context = { document, colours: values(theme), width: WIDTH - 32, alone: true };
+    const svg = lines(context, linesContent(users, "insert", "instructions", linesOf(users, "insert")));
+    // Two decimals suffice; further digits could differ between JavaScript engines.
+    return `${svg.outerHTML.replace(/\d+\.\d{3,}/g, (number) => String(Number(Number(number).toFixed(2))))}\n`;
+  };
+  return Object.fromEntries(["light", "dark"].map((theme) => [`../docs/figures/insert-${theme}.svg`, drawn(theme)]));
+}
+
+const [task, option] = process.argv.slice(2);
+const [make, command] = { page: [page, "build"], "readme-chart": [readmeChart, "readme-chart"] }[task] ?? [];
+if (!make || (option && option !== "--check")) throw new Error("usage: node build.js page | readme-chart [--check]");
+for (const [name, text] of Object.entries(await make())) {
+  const path = join(HERE, name);
+  if (!option) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+  } else if (!existsSync(path) || readFileSync(path, "utf8") !== text) {
+    throw new Error(`${name} is out of date; run \`npm run ${command}\` in page/ and commit it`);
+  }
+  console.log(`${name}: ${Buffer.byteLength(text)} bytes`);
 }

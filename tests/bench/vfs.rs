@@ -304,7 +304,10 @@ fn phases_are_the_whole() {
                 let times: u64 = phases.iter().map(|phase| phase.times).sum();
                 let whole = whole.measurement.instructions;
                 let case = format!("{which:?} {work:?} {before:?}: {phases:?}");
-                assert!(sum.abs_diff(whole) <= times * 1_000 + 2_000, "{whole}, {sum}: {case}");
+                // Allocations of the two executions have other addresses: the same statements
+                // cost up to 1.5 % more or less in each.
+                let tolerance = times * 1_000 + 2_000 + whole * 3 / 200;
+                assert!(sum.abs_diff(whole) <= tolerance, "{whole}, {sum}: {case}");
                 let opened = phases[0].instructions > 100_000;
                 assert_eq!(opened, before == VfsTask::Close, "{case}");
             }

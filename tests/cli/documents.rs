@@ -368,7 +368,6 @@ const EXCEPTIONS: &[(&str, Reason)] = &[
     ("cargo build --release --timings", Step("cargo build --release")),
     ("cargo build --release --package stablebench-pocket-ic", Step("--lib --bins --examples")),
     ("cargo test --release", Step("cargo test --release")),
-    ("RUST_TEST_THREADS=16 cargo test", Step("cargo test --release")),
     ("cargo bench -p stablebench-replica", Step("--bench metering --bench native")),
     ("cargo xtask modules", Step(r#"xtask" modules --check"#)),
     ("cargo run --release --bin conformance -- check", Step(r#""$programs/conformance" check"#)),

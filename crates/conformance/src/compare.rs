@@ -10,6 +10,7 @@
 //! Each call with an `expect` counts as one, and so does a refused install. If an install is refused
 //! that should succeed, or the other way round, each call of the case fails.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -326,6 +327,36 @@ pub fn is_selected(groups: &[String], group: &str) -> bool {
     groups.is_empty() || groups.iter().any(|one| one == group)
 }
 
+/// Returns the groups of a file's cases.
+///
+/// # Errors
+///
+/// If the file cannot be used.
+pub fn groups_of(path: &Path) -> Result<BTreeSet<String>, Error> {
+    Ok(match subnet::is_file_of_subnets(path)? {
+        true => subnet::read(path)?.into_iter().map(|case| case.group).collect(),
+        false => read(path)?.into_iter().map(|case| case.group).collect(),
+    })
+}
+
+/// Checks that each selected group has cases.
+///
+/// # Errors
+///
+/// The groups that have none.
+pub fn require_groups<'g>(
+    selected: &[String],
+    existing: impl IntoIterator<Item = &'g String>,
+) -> Result<(), Failure> {
+    let existing: BTreeSet<&String> = existing.into_iter().collect();
+    let missing: Vec<&str> =
+        selected.iter().filter(|group| !existing.contains(group)).map(String::as_str).collect();
+    match missing[..] {
+        [] => Ok(()),
+        _ => Err(format!("no case is in the group {}", missing.join(" or ")).into()),
+    }
+}
+
 /// Runs cases of a file and adds the results to `outcome`. `begin` is called with the name of each
 /// case and the number of its calls or steps, before the case.
 ///
@@ -374,27 +405,24 @@ pub fn recorded_calls(path: &Path) -> Result<u64, Error> {
 ///
 /// # Errors
 ///
-/// If a file cannot be used, no file has a selected group, the target failed, or stdout cannot be
+/// If a file cannot be used, a selected group is in no file, the target failed, or stdout cannot be
 /// written.
 pub fn compared(
     target: &mut dyn Target,
     files: &[SelectedFile],
     mut begin: impl FnMut(&str, usize),
 ) -> Result<bool, Failure> {
+    // Before anything runs, which can take an hour.
+    let mut existing = BTreeSet::new();
+    for file in files.iter().filter(|file| !file.groups.is_empty()) {
+        existing.append(&mut groups_of(&file.path)?);
+    }
+    for file in files {
+        require_groups(&file.groups, &existing)?;
+    }
     let mut outcome = Outcome::default();
-    let mut run = 0;
-    let mut begin = |case: &str, calls| {
-        run += 1;
-        begin(case, calls);
-    };
     let checked =
         files.iter().try_for_each(|file| check_file(target, file, &mut outcome, &mut begin));
-    if let Some(file) = files.iter().find(|file| !file.groups.is_empty())
-        && checked.is_ok()
-        && run == 0
-    {
-        return Err(format!("no case is in the group {}", file.groups.join(" or ")).into());
-    }
     let mut text = String::new();
     for difference in &outcome.differences {
         text += &format!("{}\n", safe(&difference.to_string()));

@@ -27,7 +27,8 @@ pub use case::{
     write,
 };
 pub use compare::{
-    Difference, Outcome, SelectedFile, check_file, compared, is_selected, recorded_calls,
+    Difference, Outcome, SelectedFile, check_file, compared, groups_of, is_selected,
+    recorded_calls, require_groups,
 };
 pub use target::{
     Answer, Answers, Canister, Embedded, EmbeddedSubnet, Installed, ONLY_ON_SUBNETS, Reject,

@@ -23,9 +23,9 @@ use stablebench_replica::subnet::{Borrowed, Halt, MessageId, Part, Status, Subne
 use stablebench_replica::{Canister, CustomSection, EntryPoint, MethodKind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use crate::certificates::Keys;
 use crate::limits::{MAX_CANISTERS, MAX_GATEWAY_REQUESTS, MAX_LARGE_BODIES, MAX_WAITING};
 use crate::message::{HTTP_REQUEST, Ingress, Message, Outcome, Rejected, with_converter};
-use crate::state_tree::Keys;
 use crate::system::{self, System, Withdrawal};
 use crate::wire::now;
 

@@ -10,7 +10,7 @@
 //! | `system` | canisters of the network that clients ask first |
 //! | `limits` | the limits of all servers |
 //! | `pocket_ic` | PocketIC's REST interface |
-//! | `state_tree` | the state tree and its certificates |
+//! | `state_tree`, `certificates` | the state tree and its certificates |
 //!
 //! Canisters call each other and the management canister, timers and heartbeats run by the clock, and
 //! queries can read certificates. There is one subnet, whose key is the root key, and one node.
@@ -20,6 +20,7 @@
     allow(clippy::disallowed_methods, reason = "tests read and decode what they have written")
 )]
 
+mod certificates;
 mod connections;
 mod driver;
 mod host;
@@ -38,11 +39,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use candid::Principal;
+pub use certificates::{Keys, sign_data};
 pub use connections::{Access, Listener, NoOrigin, Origin};
 pub use host::{AddError, Stuck};
 use stablebench_replica::subnet::Subnet;
 use stablebench_replica::{Canister, Replica};
-pub use state_tree::{Keys, sign_data};
 
 /// The example of README.md, as a test.
 #[cfg(doctest)]

@@ -17,8 +17,8 @@ use ic_transport_types::{RejectResponse, RequestId};
 use stablebench_replica::{ErrorCode, HostError, Reject, RejectCode, subnet};
 use tokio::sync::oneshot;
 
+use crate::certificates::Tree;
 use crate::limits::{MAX_CALLS, MAX_REPLIES};
-use crate::state_tree::Tree;
 use crate::wire::MINUTE;
 
 /// A message to a canister.

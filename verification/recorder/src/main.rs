@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use stablebench_conformance::subnet::SubnetCase;
 use stablebench_conformance::{
     Call, Case, Error, Failure, MessageKind, SelectedFile, answered, compared, is_selected, read,
-    replaced, subnet, write,
+    replaced, require_groups, subnet, write,
 };
 use stablebench_pocket_ic::Subnet;
 use stablebench_recorder::{self as recorder, Interrupted, PocketIc, generate};
@@ -24,7 +24,7 @@ Examples:
   POCKET_IC_BIN=./pocket-ic recorder record random.json.gz -o recorded.json.gz
   POCKET_IC_BIN=./pocket-ic recorder record --group pages canister.json.gz -o canister.json.gz
   POCKET_IC_BIN=./pocket-ic recorder record my.wasm --call update:set:00 -o my.json
-  POCKET_IC_BIN=./newer/pocket-ic conformance verify recorded.json.gz my.json
+  POCKET_IC_BIN=./newer/pocket-ic recorder verify recorded.json.gz my.json
 
 `conformance check` runs the recorded cases on the embedded replica.
 
@@ -217,7 +217,7 @@ fn record(command: &Record) -> Result<(), Failure> {
     let mut cases = inputs_of(command)?;
     cases.retain(|case| is_selected(groups, &case.group));
     let kept = kept(command, read)?;
-    require_some(groups, cases.len())?;
+    require_groups(groups, cases.iter().map(|case| &case.group))?;
     // Check at the start that the file can be written, not after an hour of recording.
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
     tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))
@@ -248,7 +248,7 @@ fn record_subnets(command: &Record) -> Result<(), Failure> {
     }
     cases.retain(|case| is_selected(groups, &case.group));
     let kept = kept(command, subnet::read)?;
-    require_some(groups, cases.len())?;
+    require_groups(groups, cases.iter().map(|case| &case.group))?;
     let mut target = start(server)?;
     let mut begin = progress();
     let folder = out.parent().unwrap_or(Path::new("."));
@@ -261,14 +261,6 @@ fn record_subnets(command: &Record) -> Result<(), Failure> {
     subnet::write(out, &with_kept(kept, recorded, |case| &case.group))?;
     note(&format!("{}: {count} cases", out.display()));
     Ok(())
-}
-
-/// Fails if groups were named and there is no case of them.
-fn require_some(groups: &[String], cases: usize) -> Result<(), Failure> {
-    match cases == 0 && !groups.is_empty() {
-        true => Err(format!("no case is in the group {}", groups.join(" or ")).into()),
-        false => Ok(()),
-    }
 }
 
 /// The cases of OUT, if only some of their groups are recorded.

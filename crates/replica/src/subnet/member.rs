@@ -3,6 +3,7 @@
 //! Source: `rs/cycles_account_manager` of the replica.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use ic_management_canister_types::LogVisibility;
@@ -11,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use super::managed::{HookStatus, Managed};
 use super::messages::{CallContext, Callback, Contexts, Queues};
-use super::subnet_state::Routes;
 use crate::canister::Allocation;
 use crate::canister::Canister;
 use crate::cycles::{self, Reserve, Saturation, Threshold};
@@ -26,6 +26,41 @@ use crate::system_api::message::{
 };
 use crate::units::{Bytes, Cycles, Instructions, SECOND};
 use crate::validate::EntryPoint;
+
+/// The canister id with a number.
+pub fn canister_id(number: u64) -> Principal {
+    let mut bytes = number.to_be_bytes().to_vec();
+    bytes.extend([1, 1]);
+    Principal::from_slice(&bytes)
+}
+
+/// The number of a canister id.
+pub(super) fn canister_number(id: &Principal) -> Option<u64> {
+    let number = id.as_slice().first_chunk().copied().map(u64::from_be_bytes)?;
+    (canister_id(number) == *id).then_some(number)
+}
+
+/// What calls to the management canister are routed by.
+#[derive(Clone, Debug)]
+pub struct Routes {
+    /// The numbers of the canister ids of all parts.
+    pub(super) ranges: Arc<[RangeInclusive<u64>]>,
+    /// The names of the threshold keys.
+    pub(super) keys: Arc<[&'static str]>,
+}
+
+impl Routes {
+    /// Returns true if an id is in one of the ranges.
+    pub fn host(&self, id: &Principal) -> bool {
+        canister_number(id)
+            .is_some_and(|number| self.ranges.iter().any(|range| range.contains(&number)))
+    }
+
+    /// The names of the threshold keys.
+    pub fn keys(&self) -> &[&'static str] {
+        &self.keys
+    }
+}
 
 /// A canister of a subnet.
 #[derive(Debug)]

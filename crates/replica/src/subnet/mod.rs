@@ -73,8 +73,9 @@ pub use crate::system_api::message::{Halt, Status};
 pub use managed::{Global, GlobalTimer, HookStatus, SnapshotMetadata};
 pub use management::call::{HttpRequest, HttpResponse, SnapshotSource};
 pub use management::methods::effective_canister;
+pub use member::canister_id;
 pub use messages::{Answered, Call, CallError, MessageId};
-pub use subnet_state::{Part, RemoteCall, Subnet, Taken, canister_id};
+pub use subnet_state::{Part, RemoteCall, Subnet, Taken};
 
 impl Subnet {
     /// Executes a round, at a later time than the last one.

@@ -17,7 +17,7 @@ use ic_principal::Principal;
 
 use super::execute::Round;
 use super::management::call::{HttpRequest, ManagementCall};
-use super::member::{Member, Next};
+use super::member::{Member, Next, Routes, canister_id, canister_number};
 use super::messages::{
     Answered, Call, CallError, Delivery, Ingress, MAX_ROUNDS, MessageId, not_found, not_running,
 };
@@ -40,28 +40,6 @@ const MAX_CANISTERS: usize = 1 << 20;
 const FIRST_ID: u64 = 0xffff_ffff_ffe0_0000;
 /// Number of canister ids.
 const ID_COUNT: u64 = 0x10_0000;
-
-/// What calls to the management canister are routed by.
-#[derive(Clone, Debug)]
-pub struct Routes {
-    /// The numbers of the canister ids of all parts.
-    pub(super) ranges: Arc<[RangeInclusive<u64>]>,
-    /// The names of the threshold keys.
-    pub(super) keys: Arc<[&'static str]>,
-}
-
-impl Routes {
-    /// Returns true if an id is in one of the ranges.
-    pub fn host(&self, id: &Principal) -> bool {
-        canister_number(id)
-            .is_some_and(|number| self.ranges.iter().any(|range| range.contains(&number)))
-    }
-
-    /// The names of the threshold keys.
-    pub fn keys(&self) -> &[&'static str] {
-        &self.keys
-    }
-}
 
 /// A range of canister ids, and the rules by which their canisters are charged.
 #[derive(Clone, Debug)]
@@ -135,19 +113,6 @@ fn routes_to(parts: &[Part]) -> Routes {
 /// The numbers of the canister ids of all parts.
 fn all_ranges(parts: &[Part]) -> Arc<[RangeInclusive<u64>]> {
     parts.iter().flat_map(|part| part.ranges.iter().cloned()).collect()
-}
-
-/// The canister id with a number.
-pub fn canister_id(number: u64) -> Principal {
-    let mut bytes = number.to_be_bytes().to_vec();
-    bytes.extend([1, 1]);
-    Principal::from_slice(&bytes)
-}
-
-/// The number of a canister id.
-fn canister_number(id: &Principal) -> Option<u64> {
-    let number = id.as_slice().first_chunk().copied().map(u64::from_be_bytes)?;
-    (canister_id(number) == *id).then_some(number)
 }
 
 /// A call to a canister that is not on the subnet.

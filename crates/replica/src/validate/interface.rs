@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use wasmparser::{ExternalKind, FuncType, TypeRef, ValType};
 
-use super::Invalid;
+use super::refusal::Invalid;
 use super::wasm::Sections;
 use crate::rules::ModuleLimits;
 use crate::system_api::functions::{AddressWidth, MODULE, SystemCall, Type};

@@ -28,7 +28,7 @@ use wasmparser::{
     ValidPayload, Validator, WasmFeatures,
 };
 
-use super::{Invalid, Refusal};
+use super::refusal::{Invalid, Refusal};
 use crate::rules::ModuleLimits;
 use crate::system_api::functions::AddressWidth;
 use crate::units::WasmPages;

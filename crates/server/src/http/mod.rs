@@ -58,6 +58,7 @@ use tower::load_shed::LoadShedLayer;
 use tower::{BoxError, ServiceBuilder};
 use tower_http::cors::{AllowMethods, AllowOrigin, Any, CorsLayer};
 
+use crate::certificates;
 use crate::driver::{self, Sent};
 use crate::host::{Host, MemoryPermit};
 use crate::limits::{MAX_BODY, MAX_CALL, MAX_REQUESTS};
@@ -377,7 +378,7 @@ fn read_state(host: &Host, effective: Effective, received: Received) -> Result<R
     let EnvelopeContent::ReadState { paths, .. } = &request.content else {
         return Err(Refusal::bad_request("The request is not a read_state."));
     };
-    let paths: Vec<state_tree::Path> = paths
+    let paths: Vec<certificates::Path> = paths
         .iter()
         // One more than allowed is enough to detect an excess.
         .take(MAX_PATHS + 1)

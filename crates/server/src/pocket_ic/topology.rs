@@ -19,9 +19,9 @@ use super::types::{
     CanisterIdRange, CostSchedule, InstructionConfig, RawCanisterId, RawNodeId, RawPrincipal,
     StateConfig, SubnetConfig, SubnetConfigs, SubnetSpec, Topology, Version,
 };
+use crate::certificates::Keys;
 use crate::host::{Directory, Listed, lock};
 use crate::limits::MAX_SUBNETS;
-use crate::state_tree::Keys;
 
 /// Canister ids of a subnet.
 const IDS: u64 = 1 << 20;

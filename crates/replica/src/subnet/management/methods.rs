@@ -18,8 +18,8 @@ use crate::cycles::{Saturation, Threshold};
 use crate::fault::{ErrorCode, Reject, RejectCode, grouped};
 use crate::rules::Rules;
 use crate::subnet::managed::UploadMetadataArgs;
+use crate::subnet::member::Routes;
 use crate::subnet::member::{Member, Next};
-use crate::subnet::subnet_state::Routes;
 use crate::system_api::message::Rejection;
 use crate::units::{Bytes, Cycles};
 

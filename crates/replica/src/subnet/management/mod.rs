@@ -64,7 +64,7 @@ enum MethodEnd {
     /// The call has this answer. The canister that it concerns, if there is one.
     Answer(Result<Vec<u8>, Reject>, Option<Principal>),
     /// The call is answered later.
-    Waits,
+    Later,
 }
 
 impl Subnet {
@@ -119,7 +119,7 @@ impl Subnet {
             }
             let began = self.trace.next();
             match self.execute_method(&mut call) {
-                MethodEnd::Waits => {}
+                MethodEnd::Later => {}
                 MethodEnd::Answer(response, concerns) => {
                     // A method that ran code has added an execution.
                     let cause = match self.trace.next() - 1 {
@@ -179,7 +179,7 @@ impl Subnet {
             "canister_metadata" => self.canister_metadata(call),
             "start_canister" => self.start_canister(call),
             "stop_canister" => match self.stop_canister(call) {
-                Ok(None) => return MethodEnd::Waits,
+                Ok(None) => return MethodEnd::Later,
                 Ok(Some(reply)) => Ok(reply),
                 Err(failed) => Err(failed),
             },
@@ -200,7 +200,7 @@ impl Subnet {
             "upload_canister_snapshot_metadata" => self.upload_metadata(call),
             "upload_canister_snapshot_data" => self.upload_data(call),
             "http_request" => match self.http_request(call) {
-                Ok(()) => return MethodEnd::Waits,
+                Ok(()) => return MethodEnd::Later,
                 Err(reject) => Err(reject.into()),
             },
             LOGS => Err(Reject {
