@@ -306,7 +306,7 @@ fn exactness(reference: &Reference) -> Result<String> {
         "of the run above".to_owned()
     } else {
         let revision = there.revision.as_deref().unwrap_or("unknown");
-        format!("with the canisters of revision {revision}, the ones before today's,")
+        format!("with the older canisters of revision {revision}")
     };
     Ok(format!(
         "{} calls and refused installs that were recorded on PocketIC servers are part of the tests: replies, reject \
