@@ -287,7 +287,7 @@ impl Run<'_> {
             parts.push(format!("{times} in {}", heading(column)));
         }
         Ok(format!(
-            "**After an upgrade** the first read costs so many times what a warm one costs that is alone in its message: {}.",
+            "**After an upgrade** the first read costs these multiples of a warm one that is alone in its message: {}.",
             parts.join(", ")
         ))
     }
