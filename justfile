@@ -64,6 +64,6 @@ install:
     STABLEBENCH_REVISION=$(git describe --always --dirty --exclude='*') \
         cargo install --locked --path . --features network
 
-# Render the figures of documents from the reference runs.
+# Render the blocks of documents from the reference runs.
 render:
     cargo run --release --package xtask --features render -- render

@@ -251,8 +251,9 @@ pub fn run(suite: &'static dyn Suite, matches: &ArgMatches, output: &Output) -> 
 /// Prints names and questions of the suites.
 pub fn list() -> Result<()> {
     let mut out = std::io::stdout().lock();
+    let width = SUITES.iter().map(|suite| suite.name().len()).max().unwrap_or_default();
     for suite in SUITES {
-        writeln!(out, "{:<9} {}", suite.name(), suite.question().unwrap_or_default())?;
+        writeln!(out, "{:<width$} {}", suite.name(), suite.question().unwrap_or_default())?;
     }
     Ok(())
 }

@@ -29,8 +29,8 @@ pub struct UsersArgs {
     pub batches: Vec<u64>,
     /// Engines or full configurations, such as `sqlite/wal,page_size=8192`. `sqlite` is ic-rusqlite
     /// in each of the --journal-modes, with the cache of 500 000 pages that it begins with; a
-    /// cache_size of 1000 is what we advise. `sqlite-vfs` is ic-sqlite-vfs, `doltlite` needs a C
-    /// compiler, `append` and `array` are the floor: bare stable memory.
+    /// cache_size of 1000 is what we advise. `sqlite-vfs` is ic-sqlite-vfs, `doltlite` is
+    /// DoltLite, `append` and `array` are the floor: bare stable memory.
     #[arg(long, value_name = "ENGINES", default_value = DEFAULT_ENGINES)]
     pub engines: Configurations,
     /// Journal modes of `sqlite`.
