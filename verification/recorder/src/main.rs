@@ -300,11 +300,11 @@ fn verify(command: &Verify) -> Result<bool, Failure> {
         }
         Some(rules) => {
             let mut files = recorded_under(rules)?;
+            require_groups(&command.groups, files.iter().flat_map(|file| &file.groups))?;
             for file in &mut files {
                 file.groups.retain(|group| is_selected(&command.groups, group));
             }
             files.retain(|file| !file.groups.is_empty());
-            require_some(&command.groups, files.len())?;
             compared(&mut target, &files, progress())
         }
         None => Ok(false),
