@@ -392,10 +392,10 @@ mod tests {
     #[test]
     fn only_the_text_between_the_marks_is_replaced() {
         let reference = Reference::read(root()).unwrap();
-        let text = "above\n<!-- results: exactness -->\nold\n<!-- end -->\nbelow\n";
+        let text = "above\n<!-- results: exactness -->\nwhat it contained\n<!-- end -->\nbelow\n";
         let new = render(text, &reference).unwrap();
         assert!(new.starts_with("above\n<!-- results: exactness -->\n\n"), "{new}");
-        assert!(new.ends_with("\n\n<!-- end -->\nbelow\n") && !new.contains("old"), "{new}");
+        assert!(new.ends_with("\n\n<!-- end -->\nbelow\n") && !new.contains("what it contained"), "{new}");
         assert_eq!(render(&new, &reference).unwrap(), new);
         assert_eq!(render("no parts", &reference).unwrap(), "no parts");
         let error = |text| format!("{:#}", render(text, &reference).unwrap_err());
