@@ -395,7 +395,10 @@ mod tests {
         let text = "above\n<!-- results: exactness -->\nwhat it contained\n<!-- end -->\nbelow\n";
         let new = render(text, &reference).unwrap();
         assert!(new.starts_with("above\n<!-- results: exactness -->\n\n"), "{new}");
-        assert!(new.ends_with("\n\n<!-- end -->\nbelow\n") && !new.contains("what it contained"), "{new}");
+        assert!(
+            new.ends_with("\n\n<!-- end -->\nbelow\n") && !new.contains("what it contained"),
+            "{new}"
+        );
         assert_eq!(render(&new, &reference).unwrap(), new);
         assert_eq!(render("no parts", &reference).unwrap(), "no parts");
         let error = |text| format!("{:#}", render(text, &reference).unwrap_err());
