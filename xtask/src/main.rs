@@ -6,7 +6,7 @@
 //!                                         renders the figures of documents
 //! ```
 //!
-//! How a module is built, and compared with the committed one:
+//! Building a module, and comparing it with the committed one:
 //!
 //! ```text
 //!   cargo build --profile canister --target …  →  WASI replaced  →  gzip  →  canisters/modules/NAME.wasm.gz

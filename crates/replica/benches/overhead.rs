@@ -68,7 +68,7 @@ mod compile {
     }
 }
 
-/// What a message costs in addition to the code that it executes.
+/// The fixed cost of a message, besides the code that it executes.
 ///
 /// The canisters are small, except one with a million rows in SQLite, whose heap has 120 MB and whose
 /// stable memory has 190 MB.

@@ -40,7 +40,7 @@ pub(super) fn canister_number(id: &Principal) -> Option<u64> {
     (canister_id(number) == *id).then_some(number)
 }
 
-/// What calls to the management canister are routed by.
+/// The routing table for calls to the management canister.
 #[derive(Clone, Debug)]
 pub struct Routes {
     /// The numbers of the canister ids of all parts.
